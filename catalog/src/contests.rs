@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use regatta_backends::SessionRow;
 use regatta_benchmarks::{Better, Measure, Metric, Suite};
-use regatta_deciding::{Contest, Over, Question, Round, Scores, UnitScore};
+use regatta_deciding::{Contest, Over, Question, Round, Rules, Scores, UnitScore};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, CellIndex, DecideOver, DecideQuestion, Evaluator, ItemIndex, ModelRef, Outcome,
     Setting,
@@ -37,6 +37,15 @@ pub enum DecideError {
         metric: String,
         /// The advice that ends the message: metrics that can be decided by, or to leave the question out.
         choice: String,
+    },
+    /// Rounds by rules of a later version.
+    #[error(
+        "the rounds of this sweep are played by rules {number}, which this version of Regatta does not know; go on with one that is no older \
+         than the one that planned it"
+    )]
+    UnknownRules {
+        /// Number of the rules.
+        number: u32,
     },
 }
 
@@ -109,6 +118,7 @@ fn is_bounded_mean(metric: &Metric) -> bool {
 /// When a setting cannot be decided, which planning finds out.
 pub fn contests(sweep: &Sweep) -> Result<Vec<SweepContest<'_>>, DecideError> {
     let Some(decide) = &sweep.lock.decide else { return Ok(Vec::new()) };
+    let rules = Rules::of(decide.rules).ok_or(DecideError::UnknownRules { number: decide.rules })?;
     let mut found: Vec<SweepContest<'_>> = Vec::new();
     let mut cells: BTreeMap<(&BenchmarkName, &Setting), Vec<Vec<CellIndex>>> = BTreeMap::new();
     for cell in sweep.cells() {
@@ -152,6 +162,7 @@ pub fn contests(sweep: &Sweep) -> Result<Vec<SweepContest<'_>>, DecideError> {
                 DecideOver::NewItems => Over::NewItems,
                 DecideOver::Grid => Over::Grid,
             },
+            rules,
         };
         let models = models.clone();
         found.push(SweepContest { benchmark, setting, evaluator, metric, models, contest, cells, release, counts });

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Benchmark, SelectError, Suite, canary_items, default_setting, select_items, with_canaries};
 use regatta_catalog::{Catalog, CatalogError, decidable};
+use regatta_deciding::Rules;
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
     Evaluator, Judge, Limit, ModelRef, ModelSpec, Panel, Setting, SpecError, SweepLock, SweepSpec, check_spec,
@@ -166,7 +167,11 @@ pub fn plan<'a>(
             share: spec.share,
             cache: spec.cache,
             filtered: spec.filtered,
-            decide: spec.decide.map(|asked| DecideLock { asked, first_trials: spec.trials }),
+            decide: spec.decide.map(|asked| DecideLock {
+                asked,
+                first_trials: spec.trials,
+                rules: Rules::NOW.number(),
+            }),
             benchmarks,
             endpoints,
             agents: spec.agents,

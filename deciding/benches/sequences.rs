@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use regatta_deciding::simulation::{Form, Played, Population, play};
-use regatta_deciding::{Contest, Estimand, Over, Question, Relation, State, UnitScore};
+use regatta_deciding::{Contest, Estimand, Over, Question, Relation, Rules, State, UnitScore};
 
 /// Simulated sweeps of a row, unless `REGATTA_SWEEPS` says another number.
 const SWEEPS: u64 = 1000;
@@ -59,6 +59,7 @@ fn contest(sizes: Vec<u32>, question: Question, margin: f64) -> Contest {
         level: 0.05,
         rounds: 20,
         over: Over::NewItems,
+        rules: Rules::NOW,
     }
 }
 

@@ -5,11 +5,13 @@
 //! over the units that both of its contestants have. When it is evaluated, and whether it goes on, may depend on anything, because its
 //! bounds hold at all looks together.
 
+use crate::capital::Bets;
 use crate::interval::Interval;
 use crate::population::Population;
 use crate::question::{Over, Question};
 use crate::rounds::{Round, rounds};
-use crate::sequence::bounds;
+use crate::rules::Rules;
+use crate::sequence::bounds_of;
 use crate::track::{Estimand, Look, Relation, Track};
 use crate::unit::{Unit, UnitScore};
 
@@ -34,6 +36,8 @@ pub struct Contest {
     pub rounds: u32,
     /// The population that the answer is about.
     pub over: Over,
+    /// Rules by which the rounds are played.
+    pub rules: Rules,
 }
 
 /// Scores bought so far, by contestant, trial and unit, with units in their order.
@@ -165,12 +169,14 @@ impl Contest {
     }
 
     /// Error of one of the two bounds that the question is decided by. For the best, only bounds of how far others are ahead of it can give a
-    /// wrong answer, so the error of both ends is that of one.
+    /// wrong answer, so the error of both ends is that of one; the first rules left it at both.
     fn decisive_level(&self, trials: u16) -> f64 {
         let level = self.bound_level(trials);
-        match self.question {
-            Question::Best => 2.0 * level,
-            Question::Ranking | Question::Against(_) | Question::Interval => level,
+        match (self.question, self.rules) {
+            (Question::Best, Rules::Second) => 2.0 * level,
+            (Question::Best, Rules::First) | (Question::Ranking | Question::Against(_) | Question::Interval, _) => {
+                level
+            }
         }
     }
 
@@ -222,7 +228,7 @@ impl Contest {
                 Estimand::Difference(..) => 2.0 * value - 1.0,
             };
             let bounds_at = |error: f64| {
-                let Interval { low, high } = bounds(&units, population, error);
+                let Interval { low, high } = bounds_of(Bets::of(self.rules), &units, population, error);
                 Interval { low: scaled(low), high: scaled(high) }
             };
             let at_both_ends = bounds_at(level);
@@ -256,8 +262,17 @@ impl Contest {
                 if !undominated.is_empty() {
                     path.candidates = undominated;
                 }
-                let live = self.in_question(path);
-                path.winner = if let [only] = live.as_slice() { Some(*only) } else { None };
+                let live = match self.rules {
+                    Rules::First => {
+                        path.winner = self.winner(path);
+                        path.candidates.clone()
+                    }
+                    Rules::Second => {
+                        let live = self.in_question(path);
+                        path.winner = if let [only] = live.as_slice() { Some(*only) } else { None };
+                        live
+                    }
+                };
                 (live, path.winner.is_some())
             }
         };
@@ -269,7 +284,19 @@ impl Contest {
         decided
     }
 
-    /// The candidate that is furthest ahead, and those that may be better than it by more than the margin; if there are none, it is the best or
+    /// By the first rules: the candidate that no other contestant is known to beat by more than the margin.
+    fn winner(&self, path: &Path) -> Option<usize> {
+        let beats = |one: usize, other: usize| lead(&path.tracks, one, other).is_some_and(|low| low >= -self.margin);
+        let wins = |one: &usize| path.candidates.iter().all(|other| other == one || beats(*one, *other));
+        match path.candidates.as_slice() {
+            [only] => Some(*only),
+            // An exact tie is no answer to a question that has no margin.
+            _ if self.margin == 0.0 => None,
+            several => several.iter().copied().find(wins),
+        }
+    }
+
+    /// By the second rules: the candidate that is furthest ahead, and those that may be better than it by more than the margin; if there are none, it is the best or
     /// within the margin of it. The others wait: they are candidates still, and in question again once another one is ahead.
     fn in_question(&self, path: &Path) -> Vec<usize> {
         let candidates = &path.candidates;

@@ -1,8 +1,9 @@
 //! A confidence sequence: bounds of a mean that hold at all looks together with the required probability.
 
-use crate::capital::Draws;
+use crate::capital::{Bets, Draws};
 use crate::interval::Interval;
 use crate::population::Population;
+use crate::rules::Rules;
 use crate::unit::Unit;
 
 /// Precision of the bounds; the error is always on the wider side.
@@ -14,11 +15,17 @@ const STEPS_MAX: u32 = 60;
 /// weight of a unit. Over all numbers of draws together, each of the two bounds misses the mean with probability at most `level`.
 ///
 /// Without a `population`, draws are independent. With one, they are a uniformly random order of it, and the mean is that of its items.
+/// Bets are those of sweeps that are planned now.
 #[must_use]
 pub fn bounds(units: &[Unit], population: Option<Population>, level: f64) -> Interval {
+    bounds_of(Bets::of(Rules::NOW), units, population, level)
+}
+
+/// The same by these bets.
+pub(crate) fn bounds_of(bets: &Bets, units: &[Unit], population: Option<Population>, level: f64) -> Interval {
     let mirrored: Vec<Unit> = units.iter().map(|unit| unit.mirrored()).collect();
     let (least, most) = (certain(units, population), 1.0 - certain(&mirrored, population));
-    let (low, high) = (lower(units, population, level), 1.0 - lower(&mirrored, population, level));
+    let (low, high) = (lower(bets, units, population, level), 1.0 - lower(bets, &mirrored, population, level));
     // An improbable order may have excluded what is certain by now.
     Interval { low: low.min(most).max(least), high: high.max(least).min(most) }.in_order()
 }
@@ -28,10 +35,10 @@ fn certain(units: &[Unit], population: Option<Population>) -> f64 {
     population.map_or(0.0, |all| units.iter().map(|unit| unit.low).sum::<f64>() / all.weight)
 }
 
-fn lower(units: &[Unit], population: Option<Population>, level: f64) -> f64 {
+fn lower(bets: &Bets, units: &[Unit], population: Option<Population>, level: f64) -> f64 {
     let draws = Draws::new(units, population);
     let threshold = -libm::log(level);
-    let beyond = |m: f64| draws.log_capital(m) - threshold;
+    let beyond = |m: f64| draws.log_capital(bets, m) - threshold;
     // Nothing more can be excluded at 0, and no bet gains at 1.
     let (mut excluded, mut open) = (0.0, 1.0);
     let (mut at_excluded, mut at_open) = (f64::INFINITY, beyond(1.0));

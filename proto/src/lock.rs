@@ -85,6 +85,19 @@ pub struct DecideLock {
     pub asked: Decide,
     /// Trials that every item gets before any item gets more.
     pub first_trials: u16,
+    /// Number of the rules by which the rounds are played: whatever version goes on with the sweep keeps to them.
+    #[serde(default = "first_rules", skip_serializing_if = "is_first_rules")]
+    pub rules: u32,
+}
+
+/// Rules of locks that name none.
+const fn first_rules() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+const fn is_first_rules(rules: &u32) -> bool {
+    *rules == first_rules()
 }
 
 /// The resolved spec with data set digests, prices, versions and seeds. Its digest identifies the sweep.
@@ -324,6 +337,16 @@ mod tests {
 
     fn grid(lock: &SweepLock) -> Vec<String> {
         lock.cells().iter().map(|cell| format!("{} {} {}", cell.index.0, cell.setting, cell.model)).collect()
+    }
+
+    #[test]
+    fn a_question_of_a_lock_that_names_no_rules_has_the_first_and_keeps_its_bytes() {
+        let old = serde_json::json!({ "asked": { "question": "best", "margin": "2pp" }, "first_trials": 1 });
+        let read: DecideLock = serde_json::from_value(old).unwrap();
+        assert_eq!(read.rules, 1);
+        assert!(serde_json::to_value(&read).unwrap().get("rules").is_none());
+        let now = DecideLock { rules: 2, ..read };
+        assert_eq!(serde_json::to_value(&now).unwrap()["rules"], 2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Courses of contests.
 
 use regatta_deciding::simulation::{Form, Population, play};
-use regatta_deciding::{Contest, Question, Relation, Scores, State, UnitScore, rounds};
+use regatta_deciding::{Contest, Question, Relation, Rules, Scores, State, UnitScore, rounds};
 
 use crate::contest;
 
@@ -90,6 +90,28 @@ fn buying_round_by_round_is_the_same_as_looking_at_the_whole_grid_round_by_round
         let played = play(&contest, &grid);
         assert_eq!((played.path, played.sessions), step_by_step(&contest, &grid), "{question:?}");
     }
+}
+
+/// Sweeps that were begun by the first rules go on by them.
+#[test]
+fn a_contest_keeps_the_rules_that_it_was_planned_by() {
+    let grid = right(&[9, 8, 7, 5], 600);
+    for (rules, sessions, candidates) in
+        [(Rules::First, [74, 74, 55, 27], vec![0, 1]), (Rules::Second, [73, 73, 39, 26], vec![0, 1, 2, 3])]
+    {
+        let contest = Contest { margin: 0.05, rules, ..contest(4, vec![1; 600], Question::Best) };
+        let (path, bought) = step_by_step(&contest, &grid);
+        assert_eq!((path.winner, &bought[..]), (Some(0), &sessions[..]), "{rules:?}");
+        assert_eq!(path.candidates, candidates, "{rules:?}");
+    }
+}
+
+#[test]
+fn rules_have_the_numbers_that_locks_name_and_later_ones_are_unknown() {
+    for rules in [Rules::First, Rules::Second] {
+        assert_eq!(Rules::of(rules.number()), Some(rules));
+    }
+    assert_eq!(Rules::of(Rules::NOW.number() + 1), None);
 }
 
 /// Close contestants and a wide margin: the one that is ahead changes now and then.

@@ -8,7 +8,7 @@ mod laws;
 mod promises;
 mod recorded;
 
-use regatta_deciding::{Contest, Over, Question, Unit};
+use regatta_deciding::{Contest, Over, Question, Rules, Unit};
 
 /// A unit with an exactly known score and weight 1.
 fn unit(value: f64) -> Unit {
@@ -27,5 +27,6 @@ fn contest(contestants: usize, sizes: Vec<u32>, question: Question) -> Contest {
         level: 0.05,
         rounds: 20,
         over: Over::NewItems,
+        rules: Rules::NOW,
     }
 }
