@@ -2,7 +2,7 @@
 
 use regatta_proto::{BenchmarkName, Limit, Setting};
 
-use super::select_items;
+use super::{canary_items, select_items, with_canaries};
 use crate::{SelectError, Suite};
 
 /// A benchmark of a sweep whose sample is to be sized.
@@ -16,6 +16,10 @@ pub struct SampledBenchmark<'a> {
     pub settings: &'a [Setting],
     /// Tasks; all when empty.
     pub tasks: &'a [String],
+    /// The part of the items that it has at most; `None` for all.
+    pub limit: Option<Limit>,
+    /// Number of items that each setting runs whatever the sample.
+    pub canaries: Option<u32>,
 }
 
 /// Reason why no samples are as small as asked.
@@ -24,7 +28,7 @@ pub enum SharingError {
     /// The items of a setting cannot be selected.
     #[error(transparent)]
     Select(#[from] SelectError),
-    /// One item, or group of items that stays whole, in each setting is more than that.
+    /// One item, or group of items that stays whole, in each setting is more than that with the canaries.
     #[error("every setting runs one item at least, which makes {least}")]
     TooFew {
         /// Fewest items that samples can have.
@@ -33,7 +37,8 @@ pub enum SharingError {
 }
 
 /// Limits with which `benchmarks` run at most `items` items over all their settings, in proportion to the numbers of items that they have,
-/// and at least one in each setting; `None` for one that runs all of its items. The samples are those of [`select_items`] with `seed`.
+/// and at least one in each setting. One that may run all that its own limit leaves keeps that limit. The samples are those of
+/// [`select_items`] with `seed`, and canaries count.
 ///
 /// # Errors
 /// When `items` are fewer than the settings need, or a selection fails.
@@ -45,18 +50,20 @@ pub fn limits_within(
     let count = |of: &SampledBenchmark<'_>, limit: Option<Limit>| {
         of.settings.iter().try_fold(0, |sum, setting| {
             let selected = select_items(of.suite, of.name, setting, of.tasks, limit, seed)?;
-            Ok::<u64, SelectError>(sum + selected.len() as u64)
+            let canaries = canary_items(of.suite, of.name, setting, of.tasks, of.canaries, seed)?;
+            Ok::<u64, SelectError>(sum + with_canaries(selected, &canaries).len() as u64)
         })
     };
     let mut bounds = Vec::new();
     for of in benchmarks {
-        bounds.push((count(of, Some(Limit::Sample(1)))?, count(of, None)?));
+        let (least, whole) = (count(of, Some(Limit::Sample(1)))?, count(of, of.limit)?);
+        bounds.push((least.min(whole), whole));
     }
     let shares = shares(&bounds, items)?;
     let mut limits = Vec::new();
     for ((of, share), (_, whole)) in benchmarks.iter().zip(shares).zip(bounds) {
         if share >= whole {
-            limits.push(None);
+            limits.push(of.limit);
             continue;
         }
         // The largest sample within the share. Its size is in units, of which each has one item or more in one setting or more.

@@ -33,8 +33,16 @@ pub(super) fn share_out(
     let sampled: Vec<SampledBenchmark<'_>> = loaded
         .iter()
         .map(|(name, suite, settings)| {
-            let tasks: &[String] = spec.benchmarks.get(name).map_or(&[], |wanted| wanted.tasks.as_slice());
-            SampledBenchmark { name, suite: &**suite, settings, tasks }
+            let wanted = spec.benchmarks.get(name);
+            let tasks: &[String] = wanted.map_or(&[], |wanted| wanted.tasks.as_slice());
+            SampledBenchmark {
+                name,
+                suite: &**suite,
+                settings,
+                tasks,
+                limit: wanted.and_then(|wanted| wanted.limit),
+                canaries: wanted.and_then(|wanted| wanted.canaries),
+            }
         })
         .collect();
     let limits = match limits_within(&sampled, sessions / each, spec.seed) {
@@ -42,7 +50,8 @@ pub(super) fn share_out(
         // Planning says it with the field of the spec, and what was meant.
         Err(SharingError::Select(_)) => return Ok(()),
         Err(SharingError::TooFew { least }) => bail!(
-            "--sessions {sessions} is too few: one item in every setting, for {} and {}, makes {} sessions",
+            "--sessions {sessions} is too few: one item in every setting{}, for {} and {}, makes {} sessions",
+            if sampled.iter().any(|of| of.canaries.is_some()) { " with the canaries" } else { "" },
             counted(spec.models.len() as u64, "model", "models"),
             counted(trials.into(), "trial", "trials"),
             least * each

@@ -144,6 +144,29 @@ fn a_number_of_sessions_over_all_cells_becomes_the_sample_in_the_lock() {
 }
 
 #[test]
+fn a_number_of_sessions_counts_canaries_and_lifts_no_limit_of_the_spec() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let quickstart = std::fs::read_to_string(examples().join("quickstart.yaml")).expect("the example");
+    let quickstart = quickstart.replace("data: data/", &format!("data: {}/", examples().join("data").display()));
+    let with = |name: &str, more: &str| {
+        let path = folder.path().join(name);
+        let text = quickstart.replace("    settings: [two-shot]\n", &format!("    settings: [two-shot]\n    {more}\n"));
+        std::fs::write(&path, text).expect("it can be written");
+        path.display().to_string()
+    };
+    let limited = with("limited.yaml", "limit: 2");
+    let lock = said(&["check", &limited, "--print", "--sessions", "10000"]);
+    assert!(lock.contains("sample: 2\n") && lock.contains("two-shot: 2\n"), "{lock}");
+    assert!(said(&["check", &limited, "--print", "--sessions", "9"]).contains("two-shot: 1\n"));
+    // Four canaries in three trials of three models are 36 sessions, whatever the sample.
+    let few = regatta(&["check", &with("canaries.yaml", "canaries: 4"), "--sessions", "18"]);
+    assert_eq!(few.status.code(), Some(78));
+    let why =
+        "--sessions 18 is too few: one item in every setting with the canaries, for 3 models and 3 trials, makes ";
+    assert!(text(&few.stderr).contains(why), "{}", text(&few.stderr));
+}
+
+#[test]
 fn a_run_says_what_it_takes_before_it_begins() {
     let folder = tempfile::tempdir().expect("a folder");
     let spec = examples().join("quickstart.yaml").display().to_string();
