@@ -109,7 +109,9 @@ impl Embedded {
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {
             format!("failed to open the run's ledger; if it is damaged, see `regatta repair {}`", directory.display())
         })?;
-        changing::settle(directory, &ledger).await.context("failed to end the change of a spec that was interrupted")?;
+        changing::settle(directory, &ledger)
+            .await
+            .context("failed to end the change of a spec that was interrupted")?;
         let rights = rights(&locks_in(&blobs).await?)?;
         let catalog = Catalog::new(blobs, rights.benchmarks);
         integrity::refuse_without_sweep(directory, &ledger, catalog.blobs()).await?;

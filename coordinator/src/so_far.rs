@@ -17,6 +17,9 @@ use crate::{Coordinator, CoordinatorError};
 
 /// Sessions without which a mean has no interval.
 const SESSIONS_MIN: u64 = 8;
+/// Variance, as a part of the square of the mean, below which values are equal: a store takes it as a difference of two means, which rounding
+/// keeps from being 0.
+const ROUNDING: f64 = 1e-12;
 /// Reading the scores may take this part of the time.
 const EFFORT: u32 = 20;
 /// Least time between two reads of a sweep's scores.
@@ -53,7 +56,7 @@ pub struct ScoreSoFar {
 
 impl ScoreSoFar {
     fn of(value: &ScoreValue, mean: &CellMean, level: Level) -> Self {
-        let has_interval = mean.sessions >= SESSIONS_MIN && mean.variance > 0.0;
+        let has_interval = mean.sessions >= SESSIONS_MIN && mean.variance > ROUNDING * mean.mean.powi(2);
         // The variance is about the mean of the same sessions, so that one of them is no evidence.
         let error = || (mean.variance / (mean.sessions - 1) as f64).sqrt();
         Self {
@@ -77,17 +80,28 @@ pub(crate) struct Scores {
 struct Read {
     cells: Vec<CellSoFar>,
     holds_until: Instant,
+    /// `true` if the sweep had ended.
+    is_of_end: bool,
+}
+
+impl Read {
+    /// `true` if it may be told at `now`: the end of a sweep is told with its last sessions, however long reading them takes.
+    fn holds(&self, now: Instant, has_ended: bool) -> bool {
+        now < self.holds_until && self.is_of_end == has_ended
+    }
 }
 
 impl Scores {
-    /// Scores of the sweep: those read lately, or else what `read` finds. While others read, older ones do, where there are some.
+    /// Scores of the sweep: those read lately, or else what `read` finds. While others read, older ones do, where there are some and the sweep has
+    /// not ended since.
     async fn of(
         &self,
         id: &SweepId,
+        has_ended: bool,
         read: impl Future<Output = Result<Vec<CellSoFar>, CoordinatorError>> + Send,
     ) -> Result<Vec<CellSoFar>, CoordinatorError> {
-        let _alone = match self.known(id) {
-            Some(known) if known.holds() => return Ok(known.cells),
+        let _alone = match self.known(id).filter(|known| known.is_of_end == has_ended) {
+            Some(known) if known.holds(Instant::now(), has_ended) => return Ok(known.cells),
             Some(known) => match self.reading.try_lock() {
                 Ok(alone) => alone,
                 Err(_) => return Ok(known.cells),
@@ -95,7 +109,7 @@ impl Scores {
             None => self.reading.lock().await,
         };
         // Whoever read before may have read these.
-        if let Some(known) = self.known(id).filter(Read::holds) {
+        if let Some(known) = self.known(id).filter(|known| known.holds(Instant::now(), has_ended)) {
             return Ok(known.cells);
         }
         let begun = Instant::now();
@@ -105,7 +119,7 @@ impl Scores {
         if kept.len() >= SWEEPS_KEPT {
             kept.clear();
         }
-        kept.insert(id.clone(), Read { cells: cells.clone(), holds_until });
+        kept.insert(id.clone(), Read { cells: cells.clone(), holds_until, is_of_end: has_ended });
         Ok(cells)
     }
 
@@ -118,25 +132,20 @@ impl Scores {
     }
 }
 
-impl Read {
-    fn holds(&self) -> bool {
-        Instant::now() < self.holds_until
-    }
-}
-
 impl Coordinator {
-    /// Scores and failures so far of every cell, in the order of the grid; those of a large sweep at times some seconds old.
+    /// Scores and failures so far of every cell, in the order of the grid; those of a large sweep that has not ended at times some seconds
+    /// old.
     ///
     /// # Errors
     /// When there is no such sweep, or a store fails.
     pub fn so_far<'a>(&'a self, id: &'a SweepId) -> BoxFuture<'a, Result<Vec<CellSoFar>, CoordinatorError>> {
         Box::pin(async move {
+            let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
             let read = async {
-                let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
                 let sweep = self.catalog.sweep(&row.lock).await?;
                 self.read_so_far(&sweep).await
             };
-            self.scores.of(id, read).await
+            self.scores.of(id, row.state.is_end(), read).await
         })
     }
 
@@ -202,7 +211,7 @@ mod tests {
                 tokio::time::sleep(Duration::from_secs(5)).await;
                 Ok(Vec::new())
             };
-            scores.of(&id, read).await.unwrap();
+            scores.of(&id, false, read).await.unwrap();
             Instant::now()
         };
         tokio::join!(ask(), ask(), ask());
@@ -232,5 +241,15 @@ mod tests {
     fn a_few_sessions_and_equal_ones_have_no_interval() {
         assert_eq!(score(7, 0.5, 0.25).half, None);
         assert_eq!(score(100, 1.0, 0.0).half, None, "a hundred right answers do not mean that all are");
+        assert_eq!(score(100, 0.7, 5.6e-17).half, None, "equal ones whose variance is a rounding");
+    }
+
+    #[test]
+    fn scores_of_before_the_end_are_not_told_as_those_of_the_end() {
+        let now = Instant::now();
+        let read = |is_of_end| Read { cells: Vec::new(), holds_until: now + REFRESH_MIN, is_of_end };
+        assert!(read(false).holds(now, false) && read(true).holds(now, true));
+        assert!(!read(false).holds(now, true) && !read(true).holds(now, false));
+        assert!(!read(true).holds(now + REFRESH_MIN, true));
     }
 }

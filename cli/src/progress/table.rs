@@ -190,7 +190,7 @@ fn totals(status: &SweepStatus, pace: &Pace) -> Vec<String> {
     parts
 }
 
-/// The values that are the scores of each benchmark.
+/// The values that are the scores of each benchmark, and the kind of interval that they have.
 fn values(status: &SweepStatus, so_far: &[CellSoFar]) -> Option<String> {
     let mut values: Vec<String> = Vec::new();
     for of in so_far {
@@ -201,7 +201,9 @@ fn values(status: &SweepStatus, so_far: &[CellSoFar]) -> Option<String> {
             values.push(named);
         }
     }
-    (!values.is_empty()).then(|| format!("score: mean so far of {}", values.join(", ")))
+    let has_intervals = so_far.iter().filter_map(|of| of.score.as_ref()).any(|score| score.half.is_some());
+    let said = if has_intervals { "mean so far (± of independent sessions)" } else { "mean so far" };
+    (!values.is_empty()).then(|| format!("score: {said} of {}", values.join(", ")))
 }
 
 /// `parts`, as many in a line as fit.

@@ -77,7 +77,7 @@ fn a_terminal_of_60_columns_has_the_causes_in_a_line_of_their_own() {
     1,296/4,412 sessions · 31/s · 1 min 40 s left
     $4.19 ($16.80/h) · 1.23M tokens · $15.81 of $20.00 left
     about $9.12 at the end ($8.80 to $9.50)
-    score: mean so far of official.score of flowbench, official…
+    score: mean so far (± of independent sessions) of official.…
     not measured: 12 server_error, 3 timeout, 1 auth
     ");
 }
@@ -92,7 +92,7 @@ fn a_terminal_of_100_columns_has_the_causes_beside_the_cells() {
     worfbench graph anthropic/claude-sonnet-4        0/2,146  –                  $0
     1,296/4,412 sessions · 31/s · 1 min 40 s left · $4.19 ($16.80/h) · 1.23M tokens
     $15.81 of $20.00 left · about $9.12 at the end ($8.80 to $9.50)
-    score: mean so far of official.score of flowbench, official.f1_chain of worfbench
+    score: mean so far (± of independent sessions) of official.score of flowbench, official.f1_chain of…
     ");
 }
 
@@ -105,7 +105,7 @@ fn a_terminal_of_160_columns_has_the_sums_in_one_line() {
     worfbench graph openai/gpt-4o-mini           1,200/2,146  0.488 ±0.011    $1.25  12 server_error
     worfbench graph anthropic/claude-sonnet-4        0/2,146  –                  $0
     1,296/4,412 sessions · 31/s · 1 min 40 s left · $4.19 ($16.80/h) · 1.23M tokens · $15.81 of $20.00 left · about $9.12 at the end ($8.80 to $9.50)
-    score: mean so far of official.score of flowbench, official.f1_chain of worfbench
+    score: mean so far (± of independent sessions) of official.score of flowbench, official.f1_chain of worfbench
     ");
 }
 
@@ -119,7 +119,7 @@ fn a_low_terminal_has_the_cells_that_are_under_way() {
     1,296/4,412 sessions · 31/s · 1 min 40 s left
     $4.19 ($16.80/h) · 1.23M tokens · $15.81 of $20.00 left
     about $9.12 at the end ($8.80 to $9.50)
-    score: mean so far of official.score of flowbench, official…
+    score: mean so far (± of independent sessions) of official.…
     not measured: 12 server_error, 3 timeout, 1 auth
     ");
 }
