@@ -28,7 +28,7 @@ struct Compared<'a> {
     /// Probability with which each interval covers.
     level: Level,
     changes: Vec<Change>,
-    /// Runs that stopped once their scores answered a question: p-values and intervals are of samples whose size was fixed beforehand.
+    /// Runs with a question, whose sessions were bought by their scores: p-values and intervals are of samples whose size was fixed beforehand.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     stopped_by_scores: Vec<&'static str>,
     cells: Vec<ComparedCell>,
@@ -72,9 +72,9 @@ fn render(of: &Compared<'_>) -> String {
     }
     if !of.stopped_by_scores.is_empty() {
         text += &format!(
-            "{} stopped once a question (decide) was answered, by the scores that it had seen: p-values and intervals are more certain here than \
-             they should be.\n",
-            of.stopped_by_scores.join(" and ")
+            "The sessions of {} hang on scores, because a question (decide) was asked: p-values and intervals are more certain here than they \
+             should be.\n",
+            of.stopped_by_scores.join(" and of ")
         );
     }
     for cell in &of.cells {

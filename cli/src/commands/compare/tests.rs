@@ -31,10 +31,14 @@ fn of_runs_that_stopped_by_their_scores_it_is_said_that_p_values_are_too_certain
     let made = || Made { scores: right(10, 20), ..Made::default() };
     let (before, mut after) = (made().run("runs/before"), made().run("runs/after"));
     let shown = |after: &EndedRun| render(&document(&before, after, &Chosen::default()).unwrap());
-    assert!(!shown(&after).contains("stopped once a question"));
+    assert!(!shown(&after).contains("a question (decide) was asked"));
     let decide = serde_json::json!({ "asked": { "question": "best", "margin": "2pp" }, "first_trials": 1 });
     after.lock.decide = Some(serde_json::from_value(decide).unwrap());
-    assert!(shown(&after).contains("\nB stopped once a question (decide) was answered"), "{}", shown(&after));
+    assert!(
+        shown(&after).contains("\nThe sessions of B hang on scores, because a question (decide) was asked"),
+        "{}",
+        shown(&after)
+    );
 }
 
 #[test]

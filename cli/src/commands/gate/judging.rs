@@ -42,6 +42,7 @@ pub(super) fn judge(
         let mut check = metric(policy, at, paired, definition, of, alpha_each)?;
         if !stopped.is_empty() {
             check.verdict = Verdict::Inconclusive;
+            check.detail += "; no verdict, because the size of a sample was not fixed beforehand";
         }
         checks.push(check);
     }
@@ -54,8 +55,8 @@ pub(super) fn judge(
     Ok(checks)
 }
 
-/// Checks for runs that stopped once their scores answered a question: tests and intervals of the policy hold for samples whose size was fixed
-/// beforehand.
+/// Checks for runs whose sessions were bought by their scores, until a question was answered or nothing was left to buy: tests and intervals of
+/// the policy hold for samples whose size was fixed beforehand.
 fn stopped_by_scores(baseline: &EndedRun, run: &EndedRun) -> Vec<Check> {
     let stopped = [(baseline, "baseline"), (run, "run")].into_iter().filter(|(of, _)| of.lock.decide.is_some());
     let check = |(of, which): (&EndedRun, &str)| Check {
@@ -63,8 +64,8 @@ fn stopped_by_scores(baseline: &EndedRun, run: &EndedRun) -> Vec<Check> {
         what: "a sample of fixed size".to_owned(),
         verdict: Verdict::Inconclusive,
         detail: format!(
-            "the {which} stopped once its question (decide) was answered, so that its sessions hang on its scores; its own answers are under \
-             `decided` of its summary.json"
+            "the {which} has a question (decide), so that which sessions it has hangs on its scores; its own answers are under `decided` of its \
+             summary.json"
         ),
     };
     stopped.map(check).collect()

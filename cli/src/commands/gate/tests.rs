@@ -173,7 +173,8 @@ fn runs_that_stopped_by_their_scores_are_judged_by_no_test_of_samples_of_a_fixed
         "asked": { "question": "best", "margin": "2pp" }, "first_trials": 1,
     }))
     .unwrap();
-    for (stopped, which) in [([true, false], "the baseline stopped"), ([false, true], "the run stopped")] {
+    for (stopped, which) in [([true, false], "the baseline has a question"), ([false, true], "the run has a question")]
+    {
         // A clear loss, by a sample of fixed size.
         let mut baseline = made(right(150, 200)).run("runs/last-release");
         let mut run = made(right(100, 200)).run("runs/tonight");
@@ -185,7 +186,13 @@ fn runs_that_stopped_by_their_scores_are_judged_by_no_test_of_samples_of_a_fixed
         let judged = question.judge(None).unwrap();
         let check = judged.checks.iter().find(|check| check.what == "a sample of fixed size").unwrap();
         assert!(check.detail.starts_with(which), "{}", check.detail);
-        assert_eq!(judged.verdict, Verdict::Inconclusive);
+        let loss = judged.checks.iter().find(|check| check.detail.contains("worse by more than the margin")).unwrap();
+        assert!(
+            loss.detail.ends_with("; no verdict, because the size of a sample was not fixed beforehand"),
+            "{}",
+            loss.detail
+        );
+        assert_eq!((loss.verdict, judged.verdict), (Verdict::Inconclusive, Verdict::Inconclusive));
     }
 }
 
