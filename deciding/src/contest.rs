@@ -296,8 +296,8 @@ impl Contest {
         }
     }
 
-    /// By the second rules: the candidate that is furthest ahead, and those that may be better than it by more than the margin; if there are none, it is the best or
-    /// within the margin of it. The others wait: they are candidates still, and in question again once another one is ahead.
+    /// By the second rules: the candidate that is furthest ahead, and those that may be better than it by more than the margin; if there are
+    /// none, it is the best or within the margin of it. The others wait: they are candidates still, and in question again once another one is ahead.
     fn in_question(&self, path: &Path) -> Vec<usize> {
         let candidates = &path.candidates;
         // An exact tie is no answer to a question that has no margin.

@@ -1,7 +1,8 @@
 //! Statistics of sweeps that stop when their question is answered. Pure: no I/O, no clock, no randomness that is not a seed.
 //!
 //! `sequence` bounds a mean at any number of looks, `rounds` says when to look, `contest` replays the rounds of one benchmark and setting
-//! from the scores bought so far and says what is decided and what to buy next, by the `rules` that the sweep was planned by. `audit` corrects a cheap judge by an expensive one.
+//! from the scores bought so far and says what is decided and what to buy next, by the `rules` that the sweep was planned by. `audit` corrects
+//! a cheap judge by an expensive one.
 //! `simulation` plays whole sweeps. `docs/adaptive.md` has the definitions and what the simulations found.
 
 mod audit;
