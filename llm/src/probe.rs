@@ -129,11 +129,19 @@ impl Probe {
         let parsed = serde_json::from_slice::<Value>(body).ok();
         let info = parsed.as_ref().and_then(|body| ErrorInfo::find(body, true));
         let class = event_of_status(status.as_u16(), info.as_ref()).class();
-        let words = info.map_or_else(|| String::from_utf8_lossy(body).into_owned(), |info| info.message);
+        // A page is for browsers: a server's own words about a path that it does not have, or a gateway's way to log in, which says nothing of
+        // whether calls are answered.
+        let is_page = body.trim_ascii_start().starts_with(b"<");
+        let words = match info {
+            Some(info) => info.message,
+            None if is_page => "a page for browsers".to_owned(),
+            None => String::from_utf8_lossy(body).into_owned(),
+        };
         let told = self.secret.detail(&words);
         let separator = if told.is_empty() { "" } else { ": " };
         let told = format!("HTTP {}{separator}{told}", status.as_u16());
-        let is_key = class == ErrorClass::Auth && status != StatusCode::FORBIDDEN && !is_about_rights(&words);
+        let is_refusal = class == ErrorClass::Auth && status != StatusCode::FORBIDDEN;
+        let is_key = is_refusal && !is_page && !is_about_rights(&words);
         if is_key { Probed::KeyRefused(told) } else { Probed::NoList(told) }
     }
 }

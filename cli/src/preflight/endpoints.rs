@@ -66,8 +66,8 @@ async fn of_models(lock: &SweepLock, name: &EndpointName, spec: &EndpointSpec, p
     match probe.ask().await {
         Probed::Listed(list) => unlisted(lock, name, &list),
         Probed::KeyRefused(told) => {
-            let problem = format!("the endpoint refuses the key ({told}); {}", way_to_a_key(spec));
-            vec![Finding::error(format!("{place}.api_key_env"), problem)]
+            let (field, way) = way_to_a_key(spec);
+            vec![Finding::error(format!("{place}.{field}"), format!("the endpoint refuses the key ({told}); {way}"))]
         }
         Probed::NoList(told) => {
             let problem =
@@ -92,12 +92,21 @@ fn unlisted(lock: &SweepLock, endpoint: &EndpointName, list: &ModelList) -> Vec<
     warnings.collect()
 }
 
-fn way_to_a_key(spec: &EndpointSpec) -> String {
-    match spec.api_key_env.as_deref() {
+/// Field of the spec that says which key is sent, and what to do about it, as a clause.
+fn way_to_a_key(spec: &EndpointSpec) -> (&'static str, String) {
+    let of_headers: Vec<&str> = spec.headers_env.values().map(String::as_str).collect();
+    let way = match spec.api_key_env.as_deref() {
+        Some("none") if !of_headers.is_empty() => {
+            return (
+                "headers_env",
+                format!("put a valid one into {}, or name another variable", of_headers.join(", ")),
+            );
+        }
         Some("none") => "name the variable that holds its key, in place of `none`".to_owned(),
         Some(name) => format!("put a valid one into {name}, or name another variable"),
         None => "put a valid one into the provider's usual variable, or name another variable".to_owned(),
-    }
+    };
+    ("api_key_env", way)
 }
 
 #[cfg(test)]
@@ -107,10 +116,16 @@ mod tests {
     #[test]
     fn a_refused_key_is_told_with_the_variable_that_holds_it() {
         let mut spec = EndpointSpec::of_kind(EndpointKind::Openai);
-        assert!(way_to_a_key(&spec).contains("the provider's usual variable"));
+        let told = |spec: &EndpointSpec, field: &str, part: &str| {
+            let (of, way) = way_to_a_key(spec);
+            assert!(of == field && way.contains(part), "{of}: {way}");
+        };
+        told(&spec, "api_key_env", "the provider's usual variable");
         spec.api_key_env = Some("OWN_KEY".to_owned());
-        assert!(way_to_a_key(&spec).contains("OWN_KEY"));
+        told(&spec, "api_key_env", "OWN_KEY");
         spec.api_key_env = Some("none".to_owned());
-        assert!(way_to_a_key(&spec).contains("in place of `none`"));
+        told(&spec, "api_key_env", "in place of `none`");
+        spec.headers_env = [("x-virtual-key".to_owned(), "TEAM_KEY".to_owned())].into();
+        told(&spec, "headers_env", "TEAM_KEY");
     }
 }

@@ -58,6 +58,15 @@ async fn an_endpoint_without_a_list_says_nothing_about_its_key() {
 }
 
 #[tokio::test]
+async fn a_page_for_browsers_is_not_repeated_and_refuses_no_key() {
+    const PAGE: &str = "\n<!DOCTYPE html><html><title>Log in</title></html>";
+    for status in [401, 404, 405] {
+        let told = format!("HTTP {status}: a page for browsers");
+        assert_eq!(probed(Step::status(status, PAGE)).await, Probed::NoList(told));
+    }
+}
+
+#[tokio::test]
 async fn an_endpoint_that_breaks_off_has_not_answered() {
     let cut = b"HTTP/1.1 200 X\r\ncontent-length: 9\r\n\r\n{".to_vec();
     for step in [Step::Close, Step::Raw(cut)] {
