@@ -1,10 +1,12 @@
 //! Programs that read a notice on their standard input.
 
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tokio::io::AsyncWriteExt;
+use futures::future::{Either, select};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process;
 
 /// Bytes of a failed program's standard error that are kept.
@@ -39,22 +41,41 @@ impl Program {
             .kill_on_drop(true)
             .spawn()
             .with_context(|| format!("failed to start {}", self.program))?;
-        let input = child.stdin.take();
-        let told = async {
+        let (input, errors) = (child.stdin.take(), child.stderr.take());
+        let ending = async {
             if let Some(mut input) = input {
                 // A program need not read what it is told; its exit code counts.
                 let _ = input.write_all(body.as_bytes()).await;
             }
-            child.wait_with_output().await
+            child.wait().await
         };
-        let Ok(output) = tokio::time::timeout(self.timeout, told).await else {
+        let reading = async {
+            let mut said = Vec::new();
+            if let Some(mut errors) = errors {
+                // What was read until then is told all the same.
+                let _ = errors.read_to_end(&mut said).await;
+            }
+            said
+        };
+        let told = async {
+            let (ending, reading) = (pin!(ending), pin!(reading));
+            match select(ending, reading).await {
+                // What it has left in the background holds its standard error open, and is not waited for.
+                Either::Left((Ok(status), _)) if status.success() => Ok((status, Vec::new())),
+                Either::Left((status, reading)) => {
+                    let said = reading.await;
+                    status.map(|status| (status, said))
+                }
+                Either::Right((said, ending)) => ending.await.map(|status| (status, said)),
+            }
+        };
+        let Ok(ended) = tokio::time::timeout(self.timeout, told).await else {
             bail!("{} was killed after {} s", self.program, self.timeout.as_secs());
         };
-        let output = output.with_context(|| format!("failed to run {}", self.program))?;
-        if !output.status.success() {
-            let said =
-                output.stderr.get(output.stderr.len().saturating_sub(SHOWN_BYTES_MAX)..).unwrap_or(&output.stderr);
-            bail!("{} ended with {}: {}", self.program, output.status, String::from_utf8_lossy(said).trim());
+        let (status, said) = ended.with_context(|| format!("failed to run {}", self.program))?;
+        if !status.success() {
+            let said = said.get(said.len().saturating_sub(SHOWN_BYTES_MAX)..).unwrap_or(&said);
+            bail!("{} ended with {status}: {}", self.program, String::from_utf8_lossy(said).trim());
         }
         Ok(())
     }

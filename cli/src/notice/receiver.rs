@@ -102,6 +102,16 @@ mod tests {
         assert_eq!(problem, "/bin/sh ended with exit status: 3: no route");
     }
 
+    #[tokio::test]
+    async fn what_a_command_leaves_in_the_background_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        // It holds the standard error of the command until somebody writes.
+        let command = format!("mkfifo {0} && (cat {0} >&2 &)", fifo.display());
+        assert_eq!(Receiver::new(&command).unwrap().tell("n-1", "{}").await, Ok(()));
+        std::fs::write(&fifo, "now").unwrap();
+    }
+
     #[test]
     fn what_is_neither_an_address_nor_a_command_is_refused_without_being_told() {
         for named in ["  ", "ftp://x.example/hunter2", "https://", "https://x.example:port/hunter2"] {
