@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use regatta_backends::Blobs;
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
@@ -117,7 +117,7 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
         return Ok(());
     }
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(["cell", "sessions", "calls", "input tokens", "output tokens", "about", "at most", "judges"]);
     for one in &cells {
         let name = &one.cell;

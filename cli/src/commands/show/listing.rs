@@ -138,46 +138,96 @@ impl Known {
         let silent: Vec<&ResultLine> =
             self.results.values().filter(|line| !told.contains(&(line.cell, &line.item))).collect();
         let all = latest.len() + silent.len();
-        let mut table = Table::new();
-        table
-            .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-            .remove_style(TableComponent::HorizontalLines)
-            .remove_style(TableComponent::MiddleIntersections)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header([
-            "cell",
-            "item",
-            "benchmark",
-            "setting",
-            "model",
-            "trial",
-            "id",
-            "outcome",
-            "flags",
-            "scores",
-        ]);
-        let mut shown = 0;
+        let mut rows = Vec::new();
         for (session, (_, _, line)) in latest.iter().filter(|(_, (_, is_wanted, _))| *is_wanted) {
-            table.add_row(row(session.cell, session.item.to_string(), *line));
-            shown += 1;
+            rows.push(row(session.cell, session.item.to_string(), *line));
         }
         // Nobody said anything in a session without a transcript.
         let silent = silent.into_iter().filter(|line| wanted.words.is_none() && wanted.wants(line.cell, Some(line)));
         for line in silent {
-            table.add_row(row(line.cell, "–".to_owned(), Some(line)));
-            shown += 1;
+            rows.push(row(line.cell, "–".to_owned(), Some(line)));
         }
-        Ok(Listing { table: table.to_string(), shown, all })
+        Ok(Listing { table: table(&rows).to_string(), shown: rows.len(), all })
     }
 }
 
-fn row(cell: u32, item: String, line: Option<&ResultLine>) -> Vec<String> {
-    let mut row = vec![cell.to_string(), item];
-    if let Some(line) = line {
-        row.extend([line.benchmark.to_string(), line.setting.to_string(), line.model.to_string()]);
-        row.extend([line.trial.to_string(), line.item.to_string(), line.ending()]);
-        row.push(line.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>().join(", "));
-        row.push(line.scores.iter().flat_map(text::scores).collect::<Vec<_>>().join("; "));
+/// Columns of the table.
+const COLUMNS: [&str; 10] =
+    ["cell", "item", "benchmark", "setting", "model", "trial", "id", "outcome", "flags", "scores"];
+
+/// Texts of one session, a column each.
+type Row = [String; COLUMNS.len()];
+
+fn row(cell: u32, item: String, line: Option<&ResultLine>) -> Row {
+    let Some(line) = line else {
+        let mut row = Row::default();
+        row[0] = cell.to_string();
+        row[1] = item;
+        return row;
+    };
+    let flags: Vec<&str> = line.flags.iter().map(|flag| flag.as_str()).collect();
+    let scores: Vec<String> = line.scores.iter().flat_map(text::scores).collect();
+    [
+        cell.to_string(),
+        item,
+        line.benchmark.to_string(),
+        line.setting.to_string(),
+        line.model.to_string(),
+        line.trial.to_string(),
+        line.item.to_string(),
+        line.ending(),
+        flags.join(", "),
+        scores.join("\n"),
+    ]
+}
+
+/// The rows without what would be the same in each, or empty: a terminal is narrow.
+fn table(rows: &[Row]) -> Table {
+    let is_told = |column: &usize| match COLUMNS[*column] {
+        "benchmark" | "setting" | "trial" => rows.len() < 2 || rows.iter().any(|row| row[*column] != rows[0][*column]),
+        "flags" => rows.iter().any(|row| !row[*column].is_empty()),
+        _ => true,
+    };
+    let told: Vec<usize> = (0..COLUMNS.len()).filter(is_told).collect();
+    let mut table = Table::new();
+    table
+        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections)
+        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(told.iter().map(|column| COLUMNS[*column]));
+    for row in rows {
+        table.add_row(told.iter().map(|column| row[*column].as_str()));
     }
-    row
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(texts: [&str; COLUMNS.len()]) -> Row {
+        texts.map(str::to_owned)
+    }
+
+    /// Words of the header over `rows`.
+    fn header(rows: &[Row]) -> Vec<String> {
+        let mut table = table(rows);
+        // As wide as it must be, whatever the terminal of the test.
+        table.force_no_tty();
+        table.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn what_is_the_same_in_all_sessions_is_left_out() {
+        let one = row(["0", "3", "bench", "plain", "sim/a", "0", "mini3", "measured", "", "official: f1 1"]);
+        let other = row(["1", "3", "bench", "plain", "sim/b", "0", "mini3", "measured", "", "official: f1 0"]);
+        let short = ["cell", "item", "model", "id", "outcome", "scores"];
+        assert_eq!(header(&[one.clone(), other]), short);
+        let alone = ["cell", "item", "benchmark", "setting", "model", "trial", "id", "outcome", "scores"];
+        assert_eq!(header(std::slice::from_ref(&one)), alone);
+        let flagged = row(["1", "4", "bench", "plain", "sim/a", "1", "mini4", "measured", "cut_off", ""]);
+        let with_both = ["cell", "item", "model", "trial", "id", "outcome", "flags", "scores"];
+        assert_eq!(header(&[one, flagged]), with_both);
+    }
 }
