@@ -7,8 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use indicatif::ProgressBar;
 use regatta_files::read_within;
+use regatta_llm::EgressRules;
 use regatta_proto::{TlsOptions, causes, with_handshake_advice};
 use reqwest::header::{CONTENT_RANGE, HeaderMap, RANGE};
+use reqwest::redirect::{Action, Attempt, Policy};
 use reqwest::{Client, StatusCode, Url};
 
 use super::sources::{Repository, SourceFile};
@@ -21,6 +23,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// Connections that a file may take, each of which has brought something; more of them bring it in crumbs.
 const CONNECTIONS_MAX: u32 = 20;
+
+/// Redirections that are followed: a mirror may have its files elsewhere.
+const REDIRECTIONS_FOLLOWED: usize = 5;
 
 /// A host of repositories' files.
 pub(super) struct Host {
@@ -63,6 +68,7 @@ impl Host {
             .tls_backend_preconfigured(tls::client(None, None)?)
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT)
+            .redirect(Policy::custom(redirection))
             .build()
             .context("failed to start the HTTP client")?;
         Ok(Self { client, base: base.trim_end_matches('/').to_owned(), name })
@@ -199,6 +205,31 @@ impl Host {
             progress.inc(piece.len() as u64);
         }
     }
+}
+
+fn redirection(attempt: Attempt<'_>) -> Action {
+    if attempt.previous().len() > REDIRECTIONS_FOLLOWED {
+        return attempt.error("too many redirections");
+    }
+    match attempt.previous().last().and_then(|from| leads_astray(from, attempt.url())) {
+        Some(problem) => attempt.error(problem),
+        None => attempt.follow(),
+    }
+}
+
+/// Reason for not going from `from` to `to`: services of this machine and its network are nothing that a mirror may have us ask, whatever
+/// they answer.
+fn leads_astray(from: &Url, to: &Url) -> Option<String> {
+    if from.scheme() == "https" && to.scheme() != "https" {
+        return Some("it leads from https to what is not encrypted".to_owned());
+    }
+    if from.origin() == to.origin() || EgressRules::default().check_url(to).is_ok() {
+        return None;
+    }
+    let host = to.host_str().unwrap_or("nowhere");
+    Some(format!(
+        "it leads to {host}, which is no public address; name the mirror there with --mirror, if that is meant"
+    ))
 }
 
 /// `true` if the answer is of the bytes from `from` on.

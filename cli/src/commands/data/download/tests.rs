@@ -150,6 +150,50 @@ async fn a_file_that_the_host_does_not_have_is_named_with_its_commit() {
 }
 
 #[test]
+fn a_mirror_leads_to_public_addresses_alone_and_not_out_of_https() {
+    let problem = |from: &str, to: &str| leads_astray(&from.parse().unwrap(), &to.parse().unwrap());
+    for (from, to) in [
+        ("https://mirror.example/x", "https://files.example/x"),
+        ("http://mirror.example/x", "https://files.example/x"),
+        ("http://127.0.0.1:8000/x", "http://127.0.0.1:8000/y"),
+    ] {
+        assert_eq!(problem(from, to), None, "{from} {to}");
+    }
+    for to in ["https://127.0.0.1:8000/x", "https://localhost/x", "https://10.0.0.1/x", "https://169.254.169.254/x"] {
+        assert!(
+            problem("https://mirror.example/x", to).is_some_and(|problem| problem.contains("no public address")),
+            "{to}"
+        );
+    }
+    let unencrypted = problem("https://mirror.example/x", "http://files.example/x").unwrap();
+    assert!(unencrypted.contains("not encrypted"), "{unencrypted}");
+}
+
+#[tokio::test]
+async fn a_redirection_to_a_service_of_this_machine_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = Served::start(OFFICIAL, &[]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let host = Host::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let head = format!(
+        "HTTP/1.1 302 Found\r\nlocation: {}/owner/name/c0ffee/data/a.json\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        inside.host.base
+    );
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            request.push(stream.read_u8().await.unwrap());
+        }
+        stream.write_all(head.as_bytes()).await.unwrap();
+    });
+    let at = folder.path().join("a.json");
+    let error = host.fetch(&repository(), &file(), &at, &ProgressBar::hidden()).await.unwrap_err().to_string();
+    assert!(error.contains("it leads to 127.0.0.1, which is no public address"), "{error}");
+    assert!(inside.asked().is_empty() && names(folder.path()).is_empty());
+}
+
+#[test]
 fn an_address_that_is_refused_is_not_told() {
     for (address, problem) in [
         ("hunter2", "is no address"),
