@@ -33,7 +33,9 @@ impl Receiver {
         let Some(first) = named.split_whitespace().next() else {
             return Err(refused("is empty; give an address (https://…) or a command").into());
         };
-        if !first.contains("://") {
+        // A command may begin with a variable whose value is an address.
+        let is_of_a_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        if !first.split_once("://").is_some_and(|(scheme, _)| scheme.chars().all(is_of_a_scheme)) {
             return Ok(Self::Command(Program {
                 program: "/bin/sh".to_owned(),
                 arguments: vec!["-c".to_owned(), named.to_owned()],
@@ -98,6 +100,9 @@ mod tests {
         let receiver = Receiver::new(&format!("/bin/cat > {file} && echo \" $REGATTA_NOTICE_ID\" >> {file}")).unwrap();
         receiver.tell("n-1", "{}").await.unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "{} n-1\n");
+        let receiver = Receiver::new(&format!("HOOK=https://ci.example/hook && echo $HOOK > {file}")).unwrap();
+        receiver.tell("n-1", "{}").await.unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "https://ci.example/hook\n");
         let problem = Receiver::new("echo no route >&2; exit 3").unwrap().tell("n-2", "{}").await.unwrap_err();
         assert_eq!(problem, "/bin/sh ended with exit status: 3: no route");
     }
