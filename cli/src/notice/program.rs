@@ -58,7 +58,8 @@ impl Program {
             said
         };
         let told = async {
-            let (ending, reading) = (pin!(ending), pin!(reading));
+            let ending = pin!(ending);
+            let reading = pin!(reading);
             match select(ending, reading).await {
                 // What it has left in the background holds its standard error open, and is not waited for.
                 Either::Left((Ok(status), _)) if status.success() => Ok((status, Vec::new())),
