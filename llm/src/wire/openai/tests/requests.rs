@@ -63,6 +63,7 @@ fn everything_that_can_be_asked_for_is_said() {
         output: Some(OutputSchema { name: "place".into(), schema: json!({"type": "object"}).into() }),
         thinking: Some(Thinking::Low),
         logprobs: Some(5),
+        passed: None,
     };
     insta::assert_json_snapshot!(sent(&plain(), "gpt-5-mini", &request));
 }

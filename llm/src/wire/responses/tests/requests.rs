@@ -49,6 +49,7 @@ fn everything_that_can_be_asked_for_is_said() {
         output: Some(OutputSchema { name: "place".into(), schema: json!({"type": "object"}).into() }),
         thinking: Some(Thinking::High),
         logprobs: Some(3),
+        passed: None,
     };
     insta::assert_json_snapshot!(sent("gpt-5", &request));
 }
