@@ -52,7 +52,7 @@ impl Pace {
     fn over(&self) -> Option<(&Look, &Look, f64)> {
         let (first, last) = (self.0.front()?, self.0.back()?);
         let time = last.at.saturating_sub(first.at);
-        (time >= OVER_MIN).then(|| (first, last, time.as_secs_f64()))
+        (time >= OVER_MIN).then_some((first, last, time.as_secs_f64()))
     }
 }
 

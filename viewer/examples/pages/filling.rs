@@ -114,7 +114,7 @@ fn record(sweep: &Sweep, cell: &Cell, item: ItemIndex) -> Result<SessionRecord, 
     let of_data = sweep.item(cell, item).ok_or("an item that was selected is not in the data")?;
     // Spread evenly, and the same each time.
     let draw = (item.0.wrapping_mul(2_654_435_761) ^ cell.index.0.wrapping_mul(40_503)) >> 7;
-    let is_measured = draw % 50 != 0;
+    let is_measured = !draw.is_multiple_of(50);
     let correct = if draw % 100 < 90 - 10 * (cell.index.0 / TRIALS) { 1.0 } else { 0.0 };
     let (outcome, scores) = if is_measured {
         let detail = "x".repeat(DETAIL_BYTES);

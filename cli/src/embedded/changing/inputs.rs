@@ -250,7 +250,9 @@ mod tests {
     #[test]
     fn decoding_seed_and_data_make_other_sessions_and_are_named() {
         let other = regatta_proto::Digest::of(b"other").to_string();
-        let changes: [(&str, &dyn Fn(&mut Value)); 4] = [
+        /// The name that a change of a lock is told by, and the change.
+        type Change<'a> = (&'a str, &'a dyn Fn(&mut Value));
+        let changes: [Change<'_>; 4] = [
             ("temperature: 0.5 → 0.7", &|lock| lock["models"][0]["temperature"] = json!(0.7)),
             ("seed: 1 → 2", &|lock| lock["seed"] = json!(2)),
             ("benchmarks.b.data", &|lock| lock["benchmarks"]["b"]["dataset"] = json!(other)),

@@ -20,8 +20,9 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = Host::at(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
         let asked: Arc<Mutex<Vec<usize>>> = Arc::default();
-        let (noted, mut cuts) = (Arc::clone(&asked), cuts.to_vec().into_iter());
+        let (noted, cuts) = (Arc::clone(&asked), cuts.to_vec());
         tokio::spawn(async move {
+            let mut cuts = cuts.into_iter();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 answer(stream, content, cuts.next().unwrap_or(usize::MAX), &noted).await;
