@@ -1,5 +1,4 @@
 //! An agent that cannot run: told as what it is, after a few starts, by a whole run.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use regatta_tests::regatta::{finish, regatta, workspace};
 
