@@ -47,12 +47,12 @@ impl Engine {
             let engine = Self { folder: tempfile::tempdir().unwrap(), relay: relay.clone() };
             engine.install(&podman, runtime);
             if engine.has_image(&busybox)
-                && engine.run(&["run", "--rm", "--network=none", IMAGE, "/bin/true"]).status.success()
+                && engine.run(&["run", "--rm", "--init", "--network=none", IMAGE, "/bin/true"]).status.success()
             {
                 return Some(engine);
             }
         }
-        skipped("podman starts no containers here, or busybox is not static")
+        skipped("podman starts no containers here, has no catatonit for `--init`, or busybox is not static")
     }
 
     /// Writes a `podman` that keeps to this folder. Where podman may not raise limits, as in a machine that is a container itself, it has to be
