@@ -12,7 +12,7 @@ pub(crate) const PROVIDERS_TOOL: &str = "is run by the provider, at a price of i
 pub(crate) const PROVIDERS_STATE: &str = "refers to something that the provider keeps, without which no transcript can be replayed; send it as part of the request";
 /// Audio, calls of custom tools, calls of the first kind.
 pub(crate) const UNREAD_ANSWER: &str = "asks for an answer in a form that is not recorded; ask for text and functions";
-/// What the bridge tells of a thought is in a form of its own, which no provider takes back.
+/// Thoughts are told by the bridge in a form of its own, which no provider takes back.
 pub(crate) const SIGNED_THOUGHT: &str = "cannot be carried in a conversation with a thought that only its provider can read; have the model answer without thinking";
 /// Speed and place of the provider's machines, and sounds.
 pub(crate) const DEARER: &str = "has a price of its own that no account here knows; leave it out";

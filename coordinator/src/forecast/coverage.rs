@@ -1,4 +1,4 @@
-//! How often forecasts hold, by sweeps of uneven tasks that are run in the order of the data.
+//! Coverage of forecasts, over simulated sweeps of uneven tasks that are run in the order of the data.
 
 use std::collections::BTreeMap;
 

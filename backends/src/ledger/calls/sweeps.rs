@@ -100,7 +100,7 @@ impl Ledger {
         each!(self.begin_removal(sweep, generation))
     }
 
-    /// Those of `sweeps` that were removed, or whose removal has begun.
+    /// The members of `sweeps` that were removed, or whose removal has begun.
     ///
     /// # Errors
     /// When the store fails.

@@ -176,7 +176,7 @@ struct Subscriber {
     keeps_order: bool,
     /// The place at a partition; `None` where the queue is not one of several.
     partition: Option<Arc<Place>>,
-    /// Those of the whole consumer, of which this is one.
+    /// Subscriptions of the whole consumer, of which this is one.
     subscriptions: Subscriptions,
 }
 

@@ -1,4 +1,4 @@
-//! How far the change of a spec has come, in a file beside the ledger.
+//! Progress of the change of a spec, in a file beside the ledger.
 //!
 //! The copy of the old sweep is a sweep of the same ledger, and two of them must never go on beside each other. Until the mark says `copied`,
 //! the old one counts, and a copy that was interrupted is removed; from then on the new one does, and the old one is set aside. Both may
