@@ -13,7 +13,7 @@ const FIRST_TOKEN_S: f64 = 1.0;
 /// Tokens each second of an answer, where nobody knows.
 const TOKENS_PER_SECOND: f64 = 50.0;
 
-/// Calls and tokens that are asked of one endpoint.
+/// Sessions, calls and tokens that one endpoint has to answer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Load {
     sessions: u64,
