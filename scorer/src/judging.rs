@@ -101,7 +101,7 @@ async fn publish(
         if error.is_in_doubt() {
             // Workers may have them. Should nobody tell of them, the coordinator has them asked again.
             tracing::warn!(sweep = %sweep.id, %judge, %error, "questions may have been sent, and stay claimed");
-            return Ok(scorer.ledger.doubt_questions(&sweep.id, judge, &claimed).await?);
+            return Ok(());
         }
         // Claimed and not asked, they would be waited for in vain when the batch is repeated.
         scorer.ledger.release_questions(&sweep.id, judge, &claimed).await?;

@@ -453,7 +453,7 @@ pub struct OpenQuestion {
 pub struct Silence {
     /// It was claimed, and last told of, longer ago.
     pub within: Duration,
-    /// Only of questions whose jobs the broker may not have, which no worker has told of since they were claimed.
+    /// Only of questions that no worker has told of since they were claimed: the broker may not have their jobs.
     pub in_doubt: bool,
 }
 

@@ -33,7 +33,10 @@ pub(crate) struct Moving {
 
 impl Moving {
     pub(crate) async fn begin() -> Self {
-        let stage = deployed().await;
+        Self::begin_on(deployed().await).await
+    }
+
+    pub(crate) async fn begin_on(stage: Stage) -> Self {
         let process = stage.start();
         let sweep = stage.submit(&process, &spec("s", 6, "trials: 6")).await;
         let mut jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use regatta_backends::Claimed;
 use regatta_proto::{Money, Report, SessionJob};
 use tokio::time::Instant;
 
 use crate::lost_jobs::Moving;
-use crate::recovering::{can_be_asked_again, question, wait_for_a_verdict};
+use crate::recovering::{can_be_asked_again, wait_for_a_verdict};
+use crate::stage::Stage;
+use crate::told::deployed;
 
 /// A sweep that goes on, one of whose sessions waits for a verdict that was asked for.
 async fn waiting() -> Moving {
@@ -93,21 +94,21 @@ async fn questions_whose_answers_wait_for_a_scorer_are_not_asked_again() {
     moving.process.end().await;
 }
 
-/// A sweep of which nothing is left but the verdict that a session waits for; returns the claim of its question.
-async fn with_nothing_else_left() -> (Moving, Claimed) {
-    let moving = Moving::begin().await;
+/// A sweep of which nothing is left but the verdict that a session waits for, whose question somebody has claimed.
+async fn with_nothing_else_left(stage: Stage) -> Moving {
+    let moving = Moving::begin_on(stage).await;
     let all: Vec<SessionJob> =
         [&moving.lost, &moving.told, &moving.ending].into_iter().flat_map(|jobs| jobs.iter().cloned()).collect();
     moving.stage.finish(&moving.sweep, &all[1..], Money::ZERO).await;
-    let claimed = wait_for_a_verdict(&moving.stage, &moving.sweep, &all[0]).await;
-    (moving, claimed)
+    wait_for_a_verdict(&moving.stage, &moving.sweep, &all[0]).await;
+    moving
 }
 
 #[tokio::test(start_paused = true)]
-async fn questions_whose_jobs_the_broker_may_not_have_are_asked_again_when_their_sweep_is_quiet() {
-    let (moving, claimed) = with_nothing_else_left().await;
-    let (_, judge) = question(&moving.sweep);
-    moving.stage.ledger.doubt_questions(&moving.sweep.id, &judge, &claimed).await.unwrap();
+async fn questions_that_a_scorer_claimed_and_may_not_have_asked_are_asked_again_when_their_sweep_is_quiet() {
+    let mut stage = deployed().await;
+    stage.config.lost_after *= 2;
+    let moving = with_nothing_else_left(stage).await;
     let since = Instant::now();
     while moving.stage.reported().await == 0 {
         moving.stage.round().await;
@@ -124,9 +125,7 @@ async fn questions_whose_jobs_the_broker_may_not_have_are_asked_again_when_their
 
 #[tokio::test(start_paused = true)]
 async fn questions_whose_jobs_a_worker_has_taken_are_in_no_doubt() {
-    let (moving, claimed) = with_nothing_else_left().await;
-    let (_, judge) = question(&moving.sweep);
-    moving.stage.ledger.doubt_questions(&moving.sweep.id, &judge, &claimed).await.unwrap();
+    let moving = with_nothing_else_left(deployed().await).await;
     moving.stage.tell_of_questions(&moving.sweep).await;
     let since = Instant::now();
     while since.elapsed() < moving.stage.config.doubtful_after + Duration::from_secs(10) {

@@ -435,7 +435,7 @@ async fn a_sweep_of_this_very_process_is_not_planned_again() {
 }
 
 /// A session of `job` waits for a verdict that was asked for; returns the claim.
-pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) -> Claimed {
+pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &SessionJob) {
     let (question, judge) = question(sweep);
     let state = RecordState::Awaiting {
         judge: judge.clone(),
@@ -445,7 +445,6 @@ pub(crate) async fn wait_for_a_verdict(stage: &Stage, sweep: &Sweep, job: &Sessi
     stage.ledger.record(vec![record(sweep, job, Money::ZERO, state)]).await.unwrap();
     let claimed = claim(stage, sweep).await;
     assert_eq!(claimed.questions.len(), 1, "it was not asked before");
-    claimed
 }
 
 /// A question, and whom it is put to.

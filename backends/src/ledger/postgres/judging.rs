@@ -169,8 +169,8 @@ pub(super) async fn claim(
     let generation: i64 = tx.query_one(&select, &[&number]).await?.try_get(0)?;
     let insert = tx
         .prepare_cached(
-            "INSERT INTO asked (sweep, judge, question, generation)
-             SELECT $1, $2, question, $4 FROM UNNEST($3::bytea[]) AS u (question) ORDER BY question
+            "INSERT INTO asked (sweep, judge, question, generation, is_doubtful)
+             SELECT $1, $2, question, $4, true FROM UNNEST($3::bytea[]) AS u (question) ORDER BY question
              ON CONFLICT DO NOTHING
              RETURNING question, (extract(epoch FROM asked_at) * 1000000)::bigint",
         )

@@ -50,6 +50,7 @@ struct Claim {
     mark: i64,
     /// When it was made, or last told of.
     told: Instant,
+    /// No worker has told of it.
     is_doubtful: bool,
 }
 
@@ -170,7 +171,7 @@ impl Presence {
         let (now, mut state) = (Instant::now(), self.locked());
         for question in &claimed.questions {
             let open = OpenQuestion { judge: judge.clone(), question: *question };
-            state.claims.insert((sweep.clone(), open), Claim { mark: claimed.mark, told: now, is_doubtful: false });
+            state.claims.insert((sweep.clone(), open), Claim { mark: claimed.mark, told: now, is_doubtful: true });
         }
         if state.claims.len() > 2 * state.claims_kept + 1024 {
             state.claims.retain(|_, claim| now.duration_since(claim.told) < FORGOTTEN_AFTER);
@@ -187,17 +188,6 @@ impl Presence {
     /// True if the last claim of the question has this mark.
     pub(super) fn has_claimed(&self, sweep: &SweepId, open: &OpenQuestion, mark: i64) -> bool {
         self.locked().claims.get(&(sweep.clone(), open.clone())).is_some_and(|claim| claim.mark == mark)
-    }
-
-    /// Takes note that the broker may not have the jobs of these claims.
-    pub(super) fn doubt(&self, sweep: &SweepId, judge: &ModelRef, claimed: &Claimed) {
-        let mut state = self.locked();
-        for question in &claimed.questions {
-            let key = (sweep.clone(), OpenQuestion { judge: judge.clone(), question: *question });
-            if let Some(claim) = state.claims.get_mut(&key).filter(|claim| claim.mark == claimed.mark) {
-                claim.is_doubtful = true;
-            }
-        }
     }
 
     /// True if there is `silence` about the question. Nobody tells of one that was claimed before this process began.

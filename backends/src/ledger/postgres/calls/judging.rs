@@ -43,15 +43,6 @@ impl PostgresLedger {
         write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, claimed))
     }
 
-    pub(crate) async fn doubt_questions(
-        &self,
-        sweep: &SweepId,
-        judge: &ModelRef,
-        claimed: &Claimed,
-    ) -> Result<(), LedgerError> {
-        write!(self.0, "note that questions are in doubt", tx => silence::doubt(tx, sweep, judge, claimed))
-    }
-
     pub(crate) async fn stale_questions(
         &self,
         sweep: &SweepId,
