@@ -60,7 +60,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to log.
+/// Options of logging.
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     /// Log filter, as `info` or `regatta_worker=debug`

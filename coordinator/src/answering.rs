@@ -1,4 +1,4 @@
-//! What a leader asks of one queue ends before its lead does. A queue that answers nobody, as one without a leader after kills of the broker,
+//! A leader's questions to one queue end before its lead does. A queue that does not answer, as one without a leader after kills of the broker,
 //! holds up neither the lead nor other queues; a broker that does not answer at all does, so that a leader that alone is cut off from it
 //! loses its lead.
 

@@ -263,7 +263,7 @@ impl Coordinator {
             let is_drained = match look {
                 Some(Ok(is_drained)) => is_drained,
                 Some(Err(error)) => {
-                    tracing::debug!(sweep = %sweep.id, queue, %error, "nobody knows whether jobs wait");
+                    tracing::debug!(sweep = %sweep.id, queue, %error, "failed to count the jobs that wait");
                     false
                 }
                 None => false,

@@ -13,7 +13,7 @@ use crate::{Coordinator, CoordinatorError};
 /// Pause between two looks at the questions of a sweep for whose answers a worker waits.
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
 
-/// What is left to do of a sweep's questions.
+/// Remaining work on a sweep's questions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Rejudging {
     /// Scorers are to be told, not before this time.

@@ -93,7 +93,7 @@ pub enum OpenError {
         problem: &'static str,
     },
     /// Endpoints of this kind are not reached over HTTP.
-    #[error("endpoint {endpoint} is of the kind {kind:?}, which is not spoken to here")]
+    #[error("failed to open endpoint {endpoint}: its kind {kind:?} is not reached over HTTP")]
     NotSpoken {
         /// The endpoint.
         endpoint: EndpointName,

@@ -127,7 +127,7 @@ pub struct Exchange {
 pub struct Ended {
     /// The way in which it ended.
     pub how: HowEnded,
-    /// Its standard output, or the body of its answer; bytes that are not UTF-8 are replaced by U+FFFD.
+    /// Standard output of the agent, or the body of its answer; bytes that are not UTF-8 are replaced by U+FFFD.
     pub output: Arc<str>,
     /// `true` if `output` was cut off.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -14,7 +14,7 @@ impl TlsOptions {
     pub const OF_SYSTEM: Self = Self { authorities: "SSL_CERT_FILE", identity: None };
 }
 
-/// What a handshake failed of, and words of errors by which that is known: of rustls, of its alerts, and of PostgreSQL.
+/// Reasons for which a handshake fails, and words of errors by which each is known: of rustls, of its alerts, and of PostgreSQL.
 const REASONS: [(Reason, &[&str]); 7] = [
     (Reason::UnknownAuthority, &["UnknownIssuer"]),
     (Reason::OtherName, &["certificate not valid for name"]),

@@ -74,7 +74,7 @@ pub struct BatchJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub since: Option<Timestamp>,
-    /// Its sessions. The custom id of a request, which is also the id of its attempt, is `ID-POSITION`: the batch's id, and the position in
+    /// Sessions of the batch. The custom id of a request, which is also the id of its attempt, is `ID-POSITION`: the batch's id, and the position in
     /// this list.
     pub sessions: Vec<SessionJob>,
 }

@@ -203,7 +203,7 @@ pub enum Report {
     Judge(JudgeOutcome),
     /// Attempts are running.
     Progress(Progress),
-    /// What sessions of a sweep wait for is to be asked again: it was resumed, or the jobs of its judges are lost. Claimed questions are not.
+    /// Questions that sessions of a sweep wait for are to be asked again: it was resumed, or the jobs of its judges are lost. Claimed questions are not.
     Rejudge {
         /// The sweep.
         sweep: SweepId,

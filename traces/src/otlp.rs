@@ -18,7 +18,7 @@ pub struct Collector(SpanExporter);
 
 /// Reason why a collector cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[error("the collector of traces at {url:?} cannot be used")]
+#[error("failed to set up the collector of traces at {url:?}")]
 pub struct CollectorError {
     url: String,
     #[source]

@@ -130,7 +130,7 @@ impl Session<'_> {
         let Some(player) = self.cast.player(role, request.member.as_ref()) else {
             // The plan and the broadcasts see to it that everybody is there.
             let member = request.member.as_ref().map(|member| member.as_str());
-            tracing::error!(%role, member, "a session needs somebody whom nobody plays here");
+            tracing::error!(%role, member, "no model plays this role of a session on this worker");
             return None;
         };
         if let Some(parameters) = &player.parameters {

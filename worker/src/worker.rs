@@ -263,7 +263,7 @@ impl Worker {
                     },
                     Some(opened) = routes.opened() => routes.serve_at(opened).await,
                     _ = &mut telling => {
-                        tracing::error!("nobody tells any more of what this worker has; it leaves");
+                        tracing::error!("the task that reports what this worker holds has ended; the worker leaves");
                         break;
                     }
                 }

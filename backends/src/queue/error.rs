@@ -86,7 +86,7 @@ pub enum QueueError {
     },
     #[cfg(feature = "cluster")]
     /// The broker's URL is invalid. It is not repeated, because it has a password.
-    #[error("the broker's URL cannot be used: {reason}")]
+    #[error("failed to use the broker's URL: {reason}")]
     BadUrl {
         /// The reason, as a clause.
         reason: String,

@@ -52,7 +52,7 @@ pub struct Load {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SettingOf {
-    /// Its name, as `shots=4`.
+    /// Name of the setting, as `shots=4`.
     pub name: String,
     /// Values by axis.
     pub values: serde_json::Map<String, Value>,
@@ -109,7 +109,7 @@ pub struct Score {
     pub verdicts: Vec<Verdict>,
 }
 
-/// What judges replied to a question.
+/// Replies of judges to a question.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
@@ -151,7 +151,7 @@ pub struct Simulate {
     pub persona: Persona,
     /// Seed of all chance in the reply, in 0..2^32.
     pub seed: u32,
-    /// What the model is asked.
+    /// Messages to the model.
     pub messages: Vec<AskMessage>,
 }
 
@@ -207,10 +207,10 @@ impl Answer for Loaded {}
 pub struct ItemOf {
     /// Id, which no other item has.
     pub id: String,
-    /// Its task.
+    /// Task of the item.
     #[serde(default)]
     pub task: Option<String>,
-    /// What it shares with other items so that their scores are not independent.
+    /// Name of the group of items, such as one conversation, whose scores are not independent.
     #[serde(default)]
     pub group: Option<String>,
     /// Other groups that the report has metrics of, as `level=hard`.
@@ -230,7 +230,7 @@ pub enum Asked {
     Ask(Box<Ask>),
     /// The session is over.
     Done(bool),
-    /// What has happened is no session of this benchmark; why, for people.
+    /// The transcript is no session of this benchmark; the reason, for people.
     Unfit(String),
 }
 impl Answer for Asked {}
@@ -283,9 +283,9 @@ pub struct AskMessage {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AskTool {
-    /// Its name.
+    /// Name of the tool.
     pub name: String,
-    /// What it does.
+    /// Description of the tool, for the model.
     #[serde(default)]
     pub description: Option<String>,
     /// JSON Schema of its arguments, an object.

@@ -34,7 +34,7 @@ pub(crate) struct LedgerArgs {
     /// Connections to it
     #[arg(long, env = "REGATTA_DATABASE_CONNECTIONS", default_value_t = 8)]
     pub(crate) database_connections: u32,
-    /// Who brings the database to this version: this process (migrate), or `regatta migrate`, for which it waits (check)
+    /// Migration of the database to this version: by this process (migrate), or by `regatta migrate`, for which it waits (check)
     #[arg(long, env = "REGATTA_SCHEMA", default_value = "migrate")]
     pub(crate) schema: Schema,
 }

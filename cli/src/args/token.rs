@@ -42,7 +42,7 @@ pub(crate) struct CreateTokenArgs {
     /// The person or program that will show it; what it submits belongs to this owner
     #[arg(long)]
     pub(crate) owner: OwnerName,
-    /// Its rights, separated by commas: read, submit, admin
+    /// Rights of the token, separated by commas: read, submit, admin
     #[arg(long, value_name = "SCOPES", default_value = "read,submit")]
     pub(crate) scopes: Scopes,
     /// Days after which it is refused; never when left out

@@ -27,7 +27,7 @@ pub(crate) fn client() -> anyhow::Result<Client> {
 /// # Errors
 /// When nobody answers, or with another status than 2xx. The address is not told: it may hold a token in its path, as receivers of chats do.
 pub(crate) async fn taken(request: RequestBuilder) -> anyhow::Result<()> {
-    let response = request.send().await.map_err(|error| error.without_url()).context("nobody answered")?;
+    let response = request.send().await.map_err(|error| error.without_url()).context("failed to get an answer")?;
     let status = response.status();
     ensure!(status.is_success(), "it answered {status}");
     Ok(())

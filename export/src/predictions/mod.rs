@@ -33,7 +33,7 @@ pub struct Predictions {
 #[derive(Debug, thiserror::Error)]
 pub enum PredictionsError {
     /// It is no zip, or a damaged one.
-    #[error("the log is damaged, or none: {0}")]
+    #[error("failed to read the log: {0}; it is damaged, or not one of Inspect")]
     Archive(#[from] zip::result::ZipError),
     /// A part of it cannot be read.
     #[error("{place}: {problem}")]
@@ -50,7 +50,7 @@ pub enum PredictionsError {
         epochs: u64,
     },
     /// There is nothing in it.
-    #[error("there are no predictions in it")]
+    #[error("failed to find predictions: the file has none")]
     Empty,
 }
 

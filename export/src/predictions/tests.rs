@@ -89,7 +89,7 @@ fn what_is_wrong_with_a_line_is_told_with_its_place() {
         error("{\"id\": 1, \"output\": \"x\"}\n{\"id\": 1, \"output\": \"y\"}"),
         "item \"1\": the item is in prediction 1 too; keep one prediction an item"
     );
-    assert_eq!(error("\n"), "there are no predictions in it");
+    assert_eq!(error("\n"), "failed to find predictions: the file has none");
     assert!(Predictions::of_log(b"PK\x03\x04", None).unwrap_err().to_string().starts_with("the log is damaged"));
 }
 

@@ -43,7 +43,7 @@ pub(crate) async fn annotate(
         return Err(Problem::missing("sessions of this run are not annotated here; they are where its directory is"));
     };
     let Some(by) = annotated.by.clone() else {
-        return Err(Problem::refused("nobody is named who annotates; start the viewer with --as NAME"));
+        return Err(Problem::refused("the annotation has no author; start the viewer with --as NAME"));
     };
     let Located { run, cell, item, .. } = &located;
     if run.store.ledger.session(&run.row.id, cell.index, *item).await?.is_none() {

@@ -2,8 +2,8 @@
 //! whoever has a copy of its job, or has it once more, leaves copies of theirs. These are handed in once, as all copies are (`handing_in`), and
 //! lead to the same attempts. So nobody has to know who was first: he may have been killed at any step.
 //!
-//! What goes on is not gathered with others, because no copy would meet the same others. Nor is it looked for among cached responses, which a later
-//! copy would find more of than an earlier one; a session that has just asked something new finds none.
+//! Sessions that go on are not gathered with others, because no copy would meet the same others. Nor are they looked for among cached responses,
+//! which a later copy would find more of than an earlier one; a session that has just asked something new finds none.
 
 use std::ops::Range;
 

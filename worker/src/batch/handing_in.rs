@@ -85,7 +85,7 @@ impl Followed<'_> {
         tracing::warn!(
             batch = named(self.job),
             detail = trouble.detail,
-            "nobody knows whether a batch was taken, looking for it"
+            "it is unknown whether the provider took a batch, looking for it"
         );
         if self.pause(self.poll_pause()).await.is_none() {
             return self.left_in_doubt();
@@ -129,7 +129,7 @@ impl Followed<'_> {
         if let Some(first) = self.cut_by(&claimed.by) {
             return self.split(first);
         }
-        tracing::info!(batch = named(self.job), by = %claimed.by, "somebody else may be handing in a batch, looking for it");
+        tracing::info!(batch = named(self.job), by = %claimed.by, "another worker may be handing in a batch, looking for it");
         self.tell_of_intent(Standing::InDoubt).await;
         let mut looks = 0;
         loop {

@@ -231,7 +231,7 @@ impl BatchLane {
         // The gatherer ends after the last sender only, so this fails only if it panicked; dropped receipts hand the job back.
         let (key, (has_place, placed)) = (job.key.clone(), oneshot::channel());
         if self.gathered.send(Gathered { model, bytes, job, receipt, has_place }).await.is_err() {
-            tracing::error!("nobody gathers sessions any more; the job will be delivered again");
+            tracing::error!("the task that gathers sessions has ended; the job will be delivered again");
         }
         // Also when it got none, and its job is delivered again.
         let _ = placed.await;

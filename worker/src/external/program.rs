@@ -133,7 +133,7 @@ pub(super) async fn attend<S>(
         }
     };
     if !are_closed && timeout(LEFTOVERS, &mut pipes).await.is_err() {
-        tracing::warn!("somebody outside its process group holds an agent's output open");
+        tracing::warn!("a process outside of an agent's process group holds its output open");
     }
     status
 }

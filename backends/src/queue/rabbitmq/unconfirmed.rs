@@ -260,7 +260,7 @@ impl Unconfirmed {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("a message was not confirmed in time")]
+#[error("the broker did not confirm a message in time")]
 struct Overdue;
 
 fn overdue_error() -> lapin::Error {

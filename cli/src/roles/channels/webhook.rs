@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(format!("{error:#}"), "it answered 404 Not Found");
         let error = webhook("http://127.0.0.1:9/token").send(&message("{}")).await.unwrap_err();
         assert!(
-            format!("{error:#}").starts_with("nobody answered") && !format!("{error:#}").contains("token"),
+            format!("{error:#}").starts_with("failed to get an answer") && !format!("{error:#}").contains("token"),
             "{error:#}"
         );
     }

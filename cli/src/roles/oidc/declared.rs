@@ -52,7 +52,7 @@ impl DeclaredIssuer {
         ensure!(self.clock_skew_s <= SKEW_MAX_S, "clock_skew_s: {} is over {SKEW_MAX_S}", self.clock_skew_s);
         ensure!(
             !self.grants.is_empty() || !self.everybody.is_empty(),
-            "grants: nobody has a right; give `grants`, or `everybody: [read]`"
+            "grants: no token would have a right; give `grants`, or `everybody: [read]`"
         );
         Ok(())
     }

@@ -73,7 +73,7 @@ impl BearerVerifier for Issuers {
             };
             match self.issuers.iter().find(|issuer| issuer.declared.issuer == iss) {
                 Some(issuer) => issuer.verify(token, self.clock.now()).await,
-                None => refused("its issuer (iss) is none that the coordinator's policy names (oidc)"),
+                None => refused("its issuer (iss) is not among those of the coordinator's policy (oidc)"),
             }
         })
     }
@@ -83,7 +83,7 @@ impl Issuer {
     async fn verify(&self, token: &str, now: Timestamp) -> Result<Principal, Unverified> {
         // An algorithm that this library does not know, `none` above all, ends here.
         let Ok(header) = decode_header(token) else {
-            return refused("its header cannot be read, or names an algorithm that is none");
+            return refused("its header cannot be read, or names an unknown algorithm");
         };
         if !self.declared.algorithms.iter().any(|algorithm| Algorithm::from(*algorithm) == header.alg) {
             return refused(format!("it is signed by {:?}, which the policy does not allow (algorithms)", header.alg));

@@ -86,5 +86,5 @@ async fn a_policy_without_days_is_refused() {
     let process = shift.stage.process();
     let error =
         process.coordinator.collect(GcRequest { keep: Some(Retention::default()), cached: None, apply: true }).await;
-    assert!(error.unwrap_err().to_string().starts_with("keep: names no number of days"));
+    assert!(error.unwrap_err().to_string().starts_with("keep: has no number of days"));
 }
