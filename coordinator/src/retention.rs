@@ -157,7 +157,8 @@ impl Coordinator {
                 && keep.days.is_none()
                 && keep.transcripts_days.is_none()
             {
-                let problem = "has no number of days, so that everything is kept; give days or transcripts_days".to_owned();
+                let problem =
+                    "has no number of days, so that everything is kept; give days or transcripts_days".to_owned();
                 return Err(PlanError::Field { field: "keep".to_owned(), problem }.into());
             }
             let is_continuation = request.cached.is_some_and(|wish| wish.from > 0);

@@ -12,7 +12,9 @@ mod cost;
 mod counters;
 mod error;
 mod identity;
+mod judging_rows;
 mod pages;
+mod plan_rows;
 #[cfg(feature = "cluster")]
 pub(crate) mod postgres;
 mod rows;
@@ -32,15 +34,18 @@ pub use self::calls::LedgerFuture;
 pub use self::cost::SweepCost;
 pub use self::error::{LedgerError, StoreError};
 pub use self::identity::{NewToken, OwnerRow, Quota, TokenRow};
+pub use self::judging_rows::{
+    ASKED_WITHIN, AwaitingSession, Claimed, JudgeCosts, Judged, OpenQuestion, Settlement, SettlementResult, Silence,
+};
 pub use self::pages::{PageMark, PageMarkError};
+pub use self::plan_rows::{Created, NewCell, NewShard, NewSweep, ShardRow, SweepRow, Term};
 #[cfg(feature = "cluster")]
 use self::postgres::Schema;
 #[cfg(feature = "cluster")]
 pub use self::postgres::{PostgresConfig, PostgresLedger};
 pub use self::rows::{
-    ASKED_WITHIN, AgentEnd, AttemptRow, AwaitingSession, CellProgress, Claimed, CostMoments, Created, JudgeCosts,
-    Judged, MetricRow, NewCell, NewShard, NewSweep, OpenQuestion, RecordState, Recorded, Reopened, SessionRecord,
-    SessionRow, Settlement, SettlementResult, ShardRow, Silence, SweepRow, Term, TranscriptRef,
+    AgentEnd, AttemptRow, CellProgress, CostMoments, MetricRow, RecordState, Recorded, Reopened, SessionRecord,
+    SessionRow, TranscriptRef,
 };
 pub use self::schedules::{
     Admission, MissedTicks, NewNotice, NewSchedule, NoticeRow, PutSchedule, ScheduleRow, TickEnd, TickRow, TickState,

@@ -1,144 +1,18 @@
-//! Types that are written to a ledger and read from it; none depends on a database.
+//! Progress, sessions, attempts and metrics, as they are written to a ledger and read from it; none depends on a database.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_proto::{
-    Answerer, Attempt, AttemptId, AttemptTotals, Cause, Cell, CellIndex, CostSum, Digest, Evaluator, Flags, ItemId,
-    ItemIndex, JudgeOutcome, ModelRef, Money, Outcome, OwnerName, SessionKey, ShardIndex, SweepId, SweepState, Usage,
-    WorkerId,
+    Attempt, AttemptId, AttemptTotals, CellIndex, CostSum, Digest, Evaluator, Flags, ItemId, ItemIndex, ModelRef,
+    Money, Outcome, SessionKey, Usage, WorkerId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::call_sums::CallSums;
-use super::identity::Quota;
-use super::states::{AttemptState, ShardState};
-
-/// A sweep as planned; it starts in [`SweepState::Running`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct NewSweep {
-    /// Id of the sweep; a second sweep with the same id is not created.
-    pub id: SweepId,
-    /// Name of the sweep, for people.
-    pub name: String,
-    /// Digest of the lock.
-    pub lock: Digest,
-    /// Budget; `None` is without limit.
-    pub budget: Option<Money>,
-    /// Time of submission.
-    pub created_at: Timestamp,
-    /// All cells of the grid.
-    pub cells: Vec<NewCell>,
-    /// All shards of all cells.
-    pub shards: Vec<NewShard>,
-    /// The owner; `None` in an embedded run.
-    pub owner: Option<OwnerName>,
-    /// Largest grant to its owner; the ledger may have a lower quota.
-    pub quota: Quota,
-    /// Keys of its inputs in the blob store, all of which the ledger must know; empty in an embedded run, which keeps no record of objects.
-    pub inputs: BTreeSet<String>,
-}
-
-impl NewSweep {
-    /// Sessions of all shards, including those that later rounds of an adaptive sweep may release.
-    pub(super) fn sessions(&self) -> u64 {
-        self.shards.iter().map(|shard| u64::from(shard.count)).sum()
-    }
-
-    /// Money charged to its owner's quota.
-    pub(super) fn charged(&self) -> Money {
-        self.budget.filter(|_| self.owner.is_some()).unwrap_or(Money::ZERO)
-    }
-}
-
-/// A cell as planned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewCell {
-    /// The cell's position in the grid.
-    pub cell: Cell,
-    /// Number of sessions; for an adaptive sweep that of its first round, and [`Ledger::release`](super::Ledger::release) adds others.
-    pub items: u32,
-    /// Queue of the endpoint that serves the cell's model.
-    pub queue: String,
-}
-
-/// A shard as planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NewShard {
-    /// Position of the shard in the sweep.
-    pub index: ShardIndex,
-    /// The cell that it belongs to.
-    pub cell: CellIndex,
-    /// Position of its first item among the cell's selected items.
-    pub first: u32,
-    /// Number of items.
-    pub count: u32,
-}
-
-/// Result of creating a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
-    /// The sweep was created.
-    New,
-    /// A sweep with this id existed and was left unchanged.
-    AlreadyThere,
-}
-
-/// Number of a period during which one coordinator leads. A leader's changes carry its term, and have no effect under a later one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Term(pub u64);
-
-/// A sweep.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SweepRow {
-    /// Id of the sweep.
-    pub id: SweepId,
-    /// Name of the sweep, for people.
-    pub name: String,
-    /// Digest of the lock.
-    pub lock: Digest,
-    /// State of the sweep.
-    pub state: SweepState,
-    /// Budget; `None` is without limit.
-    pub budget: Option<Money>,
-    /// Time of submission.
-    pub created_at: Timestamp,
-    /// Time of the end; `None` before it, also after a resume.
-    pub ended_at: Option<Timestamp>,
-    /// Number of resumes. Jobs of an earlier generation are void.
-    #[serde(default)]
-    pub generation: u32,
-    /// Number of a question; all reports before it have been recorded.
-    #[serde(default)]
-    pub echo: u64,
-    /// The owner; `None` for sweeps of embedded runs and of versions before owners.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub owner: Option<OwnerName>,
-    /// Total that its account had granted when the sweep last ended; see [`SweepCost`](super::SweepCost).
-    #[serde(default)]
-    pub granted: Option<Money>,
-    /// Generation of which a scorer has written what the sweep leaves behind; the leader's affair alone.
-    #[serde(skip)]
-    pub tabulated: Option<u32>,
-}
-
-/// A shard.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ShardRow {
-    /// Position of the shard in the sweep.
-    pub index: ShardIndex,
-    /// The cell that it belongs to.
-    pub cell: CellIndex,
-    /// Position of its first item among the cell's selected items.
-    pub first: u32,
-    /// Number of items.
-    pub count: u32,
-    /// State of the shard.
-    pub state: ShardState,
-}
+use super::states::AttemptState;
 
 /// Progress of a cell. Costs of judges belong to the sweep; see [`Ledger::judge_costs`](super::Ledger::judge_costs).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -289,50 +163,6 @@ pub enum Recorded {
     Repeat,
 }
 
-/// A judge's report, with the identity under which its verdicts are stored.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// Identity of the judge.
-    pub answerer: Answerer,
-    /// The report as the worker sent it.
-    pub outcome: JudgeOutcome,
-}
-
-/// A session that waits for verdicts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AwaitingSession {
-    /// The session.
-    pub key: SessionKey,
-    /// The benchmark's id of the item.
-    pub item_id: ItemId,
-    /// Outcome of the session.
-    pub outcome: Outcome,
-    /// Digests of the questions, in the order of the record.
-    pub questions: Vec<Digest>,
-    /// The transcript as recorded.
-    pub transcript: Bytes,
-}
-
-/// The settlement of a waiting session.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settlement {
-    /// The session.
-    pub key: SessionKey,
-    /// Result of the session.
-    pub result: SettlementResult,
-}
-
-/// Result of a session that waited for verdicts.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SettlementResult {
-    /// The verdicts arrived, and these are the scores; the outcome stays as recorded.
-    Scored(Value),
-    /// The verdicts could not be obtained. With [`Cause::JudgeUnavailable`] the transcript stays stored, so that a resume only asks again.
-    NotMeasured(Cause),
-    /// Some verdicts led to further questions; the session now waits for all of these.
-    Waits(Vec<Digest>),
-}
-
 /// A settled session with the attempt that counts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionRow {
@@ -436,38 +266,6 @@ pub struct MetricRow {
     pub n: u32,
 }
 
-/// Time from the beginning of a claim within which its questions are asked, or not at all: a while later they count as lost.
-pub const ASKED_WITHIN: Duration = Duration::from_secs(15);
-
-/// A question that is claimed and not answered.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct OpenQuestion {
-    /// The judge that is asked.
-    pub judge: ModelRef,
-    /// The question.
-    pub question: Digest,
-}
-
-/// Silence about a question that is open.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Silence {
-    /// It was claimed, and last told of, longer ago.
-    pub within: Duration,
-    /// Only of questions that no worker has told of since they were claimed: the broker may not have their jobs.
-    pub in_doubt: bool,
-}
-
-/// Questions that the caller has claimed, and has to ask.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claimed {
-    /// Number of the sweep's resumes when they were claimed.
-    pub generation: u32,
-    /// Mark of this claim: no later claim of one of the questions has it.
-    pub mark: i64,
-    /// The questions.
-    pub questions: Vec<Digest>,
-}
-
 /// Counts of a resume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Reopened {
@@ -475,26 +273,4 @@ pub struct Reopened {
     pub to_run: u64,
     /// Sessions whose transcript is stored and whose questions will be asked again.
     pub to_judge: u64,
-}
-
-/// Spending of one judge of a sweep.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JudgeCosts {
-    /// The judge.
-    pub judge: ModelRef,
-    /// Models that its endpoint reported to have answered, sorted.
-    pub served: Vec<String>,
-    /// Tokens.
-    pub usage: Usage,
-    /// Money.
-    pub cost: CostSum,
-}
-
-/// Adds the label of a model that answered as `judge`, in order and without duplicates.
-pub(super) fn add_served(costs: &mut [JudgeCosts], judge: &ModelRef, label: String) {
-    if let Some(found) = costs.iter_mut().find(|found| found.judge == *judge)
-        && let Err(at) = found.served.binary_search(&label)
-    {
-        found.served.insert(at, label);
-    }
 }

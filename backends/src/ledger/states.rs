@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_proto::{HeldBatch, ItemIndex, SweepId, WorkerId};
 
 use super::LedgerError;
-use super::rows::OpenQuestion;
+use super::judging_rows::OpenQuestion;
 
 macro_rules! states {
     ($(#[$doc:meta])* $name:ident, $field:literal, { $($(#[$state_doc:meta])* $state:ident = $word:literal),+ $(,)? }) => {

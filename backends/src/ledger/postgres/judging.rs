@@ -15,7 +15,7 @@ use super::planning::number;
 use super::pool::Fault;
 use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, small, stored_json};
 use crate::ledger::counters::Spent;
-use crate::ledger::rows::add_served;
+use crate::ledger::judging_rows::add_served;
 use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged, StaleQuestions, Term};
 
 pub(super) async fn verdicts(

@@ -12,7 +12,7 @@ use super::presence::Presence;
 use super::thread::Fault;
 use crate::ledger::columns::{digest, digests, json, key, outcome, parsed, stored_json};
 use crate::ledger::counters::Spent;
-use crate::ledger::rows::add_served;
+use crate::ledger::judging_rows::add_served;
 use crate::ledger::{AwaitingSession, Claimed, JudgeCosts, Judged, OpenQuestion, Silence};
 
 pub(super) fn verdicts(
