@@ -8,32 +8,43 @@ pub mod case;
 pub mod cosine;
 pub mod delegated;
 mod drawing;
+mod item;
 mod markup;
 mod metric;
 mod open_question;
 mod paper_table;
 mod pearson;
+mod persona;
+mod picture;
 mod predictions;
 mod recorded;
 mod registry;
 mod sampling;
+mod score;
 pub mod source_location;
+mod step;
 mod suite;
 mod suite_error;
+mod table;
+mod tool_server;
 
 pub use bad_lines::{BadLine, BadLines};
 pub use drawing::{Drawing, DrawnEdge, DrawnNode, Presence};
+pub use item::{Item, SampledBy};
 pub use markup::{markdown_cell, markup_text};
 pub use metric::{Better, Measure, Metric, OverTrials, Unit};
 pub use open_question::{OpenQuestion, open_questions};
 pub use paper_table::{CellResult, Measured, PaperColumn, PaperEntry, PaperRow, PaperTable, Spending};
 pub use pearson::pearson;
+pub use persona::Persona;
+pub use picture::Picture;
 pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, no_item, score_predictions};
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use sampling::{SampledBenchmark, SharingError, canary_items, limits_within, select_items, with_canaries};
-pub use suite::{
-    Benchmark, DelegatedTask, Item, Persona, Picture, RatedScore, SampledBy, Score, Scores, Scoring, Step, Suite,
-    Table, ToolAnswer, ToolRequest, Verdicts, flat_value,
-};
+pub use score::{RatedScore, Score, Scores, Scoring, Verdicts, flat_value};
+pub use step::{DelegatedTask, Step};
+pub use suite::{Benchmark, Suite};
 pub use suite_error::{DataError, SelectError};
+pub use table::Table;
+pub use tool_server::{ToolAnswer, ToolRequest};
