@@ -19,6 +19,7 @@ mod notice;
 mod output;
 mod paired_runs;
 mod plain_http;
+mod plain_table;
 mod policy;
 mod preflight;
 mod price_tables;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use regatta_proto::{
-    AskedQuestion, CacheMode, Call, ChatRequest, Digest, EndpointKind, EndpointSpec, Money, Reply, Role, Served, Usage,
-    Verdict, json_bytes, wire,
+    AskedQuestion, CacheMode, Call, ChatRequest, Digest, EndpointKind, EndpointSpec, Lane, ModelRef, Money, Reply,
+    Role, Served, Usage, Verdict, json_bytes, wire,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,35 @@ impl CachedResponse {
             first_token_us: call.first_token_us,
             at: call.at,
             cost: call.cost,
+        }
+    }
+
+    /// The transcript's entry of a call that it answers. It costs nothing, and was not tried.
+    pub(crate) fn into_call(
+        self,
+        role: Role,
+        attempt: u32,
+        model: ModelRef,
+        request: &ChatRequest,
+        lane: Lane,
+    ) -> Call {
+        Call {
+            role,
+            attempt,
+            model,
+            request: request.clone(),
+            reply: self.reply,
+            tries: Vec::new(),
+            usage: self.usage,
+            raw_usage: self.raw_usage,
+            cost: Some(Money::ZERO),
+            reported_cost: None,
+            served: self.served,
+            latency_us: self.latency_us,
+            first_token_us: self.first_token_us,
+            at: self.at,
+            lane,
+            from_cache: true,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use regatta_memory::ByteBudget;
 use regatta_proto::{
     CacheMode, Call, ChatRequest, Circumstances, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Finish,
-    Lane, ModelRef, Money, Try, Usage,
+    Lane, ModelRef, Try, Usage,
 };
 
 use crate::acceptance::Expressions;
@@ -91,24 +91,7 @@ impl Caller {
         if let Some(holder) = call.holder {
             holder.keep(kept.reply.bytes());
         }
-        Call {
-            role: call.role,
-            attempt: call.attempt,
-            model: self.model(call.model),
-            request: call.request.clone(),
-            reply: kept.reply,
-            tries: Vec::new(),
-            usage: kept.usage,
-            raw_usage: kept.raw_usage,
-            cost: Some(Money::ZERO),
-            reported_cost: None,
-            served: kept.served,
-            latency_us: kept.latency_us,
-            first_token_us: kept.first_token_us,
-            at: kept.at,
-            lane: Lane::Live,
-            from_cache: true,
-        }
+        kept.into_call(call.role, call.attempt, self.model(call.model), call.request, Lane::Live)
     }
 
     fn failed(&self, call: &ChatCall<'_>, tries: Vec<Try>) -> FailedCall {

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use comfy_table::{Table, TableComponent, presets};
 use regatta_benchmarks::{PaperEntry, PaperTable};
 use regatta_flowbench::{JudgedSession, judge_alignment};
 use regatta_proto::{Evaluator, did_you_mean};
@@ -17,6 +16,7 @@ use self::ratings::{Kind, Ratings};
 use crate::args::AlignArgs;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
+use crate::plain_table::plain_table;
 use crate::results::{self, ResultLine};
 use crate::run_directory;
 
@@ -104,11 +104,7 @@ fn judged(line: ResultLine, evaluator: Evaluator, score: &str) -> Option<JudgedS
 }
 
 fn render(of: &PaperTable) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
+    let mut table = plain_table();
     table.set_header(of.keys.iter().chain(of.columns.iter().map(|column| &column.label)));
     for row in &of.rows {
         table.add_row(row.keys.iter().cloned().chain(row.entries.iter().map(entry)));

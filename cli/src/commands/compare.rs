@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use comfy_table::{CellAlignment, Table};
 use regatta_benchmarks::Unit;
 use regatta_proto::{Level, counted};
 use regatta_scorer::{rendered, rendered_missing};
@@ -16,6 +16,7 @@ use crate::paired_runs::{
     Answered, Change, Chosen, ComparedCell, ComparedMetric, Distribution, ItemFlips, Scored, Times, changes, compared,
     level, matched,
 };
+use crate::plain_table::plain_table;
 
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
@@ -325,11 +326,7 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
+    let mut table = plain_table();
     table.set_header(header);
     table
 }

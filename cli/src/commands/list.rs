@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use comfy_table::{Table, TableComponent, presets};
+use comfy_table::Table;
 use regatta_benchmarks::Benchmark;
 use regatta_proto::{BenchmarkName, Meter, counted, implied_endpoints};
 
@@ -11,6 +11,7 @@ use crate::benchmarks::BENCHMARKS;
 use crate::data::built_in;
 use crate::exit::bad_configuration;
 use crate::output;
+use crate::plain_table::plain_table;
 use crate::price_tables::{price_table, today};
 
 pub(crate) fn run(args: ListArgs) -> anyhow::Result<ExitCode> {
@@ -100,11 +101,7 @@ fn models(args: &ModelsArgs) -> anyhow::Result<String> {
 }
 
 fn table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
+    let mut table = plain_table();
     table.set_header(header.to_vec());
     table
 }

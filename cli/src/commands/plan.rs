@@ -4,7 +4,6 @@ mod pilot;
 
 use std::process::ExitCode;
 
-use comfy_table::{Table, TableComponent, presets};
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CellEstimate, estimate};
 use regatta_proto::{BenchmarkName, ModelRef, Money, Setting};
@@ -17,6 +16,7 @@ use crate::args::PlanArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::plain_table::plain_table;
 use crate::spec::{check_build, load};
 
 /// Pairs of a pilot that are listed on a terminal; JSON has all.
@@ -360,15 +360,6 @@ fn left_out(pairs: &[&PairPower]) -> String {
     };
     let said: Vec<String> = known.into_iter().chain(unknown).collect();
     if said.is_empty() { String::new() } else { format!("\n{}; --json has all", said.join("; ")) }
-}
-
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
-    table
 }
 
 fn render(answers: &[Answer]) -> String {

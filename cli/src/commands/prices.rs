@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use comfy_table::{Table, TableComponent, presets};
 use regatta_llm::{CrossCheck, DatedPrice, Import, ImportError, ImportReport, PriceTable};
 use regatta_proto::{Digest, Meter, Price, counted};
 use serde::Serialize;
@@ -14,6 +13,7 @@ use serde::Serialize;
 use crate::args::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs};
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
+use crate::plain_table::plain_table;
 use crate::price_tables::{price_table, read_bounded, today};
 
 /// Models that are named in a line about many.
@@ -79,11 +79,7 @@ fn show(args: &PricesShowArgs) -> anyhow::Result<()> {
 
 /// Dollars per million tokens, a line a price.
 fn render(models: &BTreeMap<String, Vec<DatedPrice>>) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
+    let mut table = plain_table();
     table.set_header([
         "$ per million tokens",
         "from",

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use comfy_table::{Table, TableComponent, presets};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -23,6 +22,7 @@ use crate::client::Client;
 use crate::exit::bad_configuration;
 use crate::fetched::fetch;
 use crate::output;
+use crate::plain_table::plain_table;
 use crate::price_tables::price_table;
 use crate::results::read_lines;
 use crate::run_directory;
@@ -221,11 +221,7 @@ fn difference_of_all(bills: &[Bill]) -> Option<i128> {
 }
 
 fn render(bills: &[Bill]) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
+    let mut table = plain_table();
     table.set_header([
         "model",
         "for",

@@ -3,7 +3,7 @@
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream;
-use regatta_proto::{Call, FailedCall, Lane, Money};
+use regatta_proto::{Call, FailedCall, Lane};
 
 use super::{BatchCall, BatchClient};
 use crate::cache::{CachedResponse, Found};
@@ -21,24 +21,7 @@ impl BatchClient {
             }
             let key = self.cache.chat_key(call.model, call.role, call.request, Some(&call.session), 0);
             let Found::Kept(kept) = self.cache.find_response(call.cache, &key).await else { return None };
-            Some(Call {
-                role: call.role,
-                attempt: call.attempt,
-                model: self.model(call.model),
-                request: call.request.clone(),
-                reply: kept.reply,
-                tries: Vec::new(),
-                usage: kept.usage,
-                raw_usage: kept.raw_usage,
-                cost: Some(Money::ZERO),
-                reported_cost: None,
-                served: kept.served,
-                latency_us: kept.latency_us,
-                first_token_us: kept.first_token_us,
-                at: kept.at,
-                lane: Lane::Batch,
-                from_cache: true,
-            })
+            Some(kept.into_call(call.role, call.attempt, self.model(call.model), call.request, Lane::Batch))
         })
     }
 

@@ -94,7 +94,7 @@ fn fill(
         tool.pass_over(&["cache_control"]);
         tool.finish(reader)?;
     }
-    request.tool_choice = tool_choice(fields, reader)?;
+    request.tool_choice = tool_choice(fields, reader, named)?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     request.output = output(fields, reader)?;
     request.stop = stop(fields)?;
@@ -189,7 +189,12 @@ fn seed(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<u64>, Api
     Ok(seed)
 }
 
-fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
+/// Reads `tool_choice`. The name of a function stands where `name` finds it in an object.
+pub(crate) fn tool_choice<'a>(
+    fields: &mut Fields<'a>,
+    reader: &mut Reader,
+    name: fn(&mut Fields<'a>, &mut Reader) -> Result<Arc<str>, ApiError>,
+) -> Result<ToolChoice, ApiError> {
     let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
     if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
         return match word.as_ref() {
@@ -204,11 +209,17 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoic
         reader.pass_on("tool_choice");
         return Ok(ToolChoice::Auto);
     }
+    let name = name(&mut choice, reader)?;
+    choice.finish(reader)?;
+    Ok(ToolChoice::Named(name))
+}
+
+/// The name of the function that has to be called.
+fn named(choice: &mut Fields<'_>, reader: &mut Reader) -> Result<Arc<str>, ApiError> {
     let Some(mut function) = choice.object("function")? else { return Err(choice.refuse("function", "is missing")) };
     let name = function.need("name")?;
     function.finish(reader)?;
-    choice.finish(reader)?;
-    Ok(ToolChoice::Named(name))
+    Ok(name)
 }
 
 fn output(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<OutputSchema>, ApiError> {

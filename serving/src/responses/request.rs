@@ -1,13 +1,13 @@
 //! `POST /v1/responses` as OpenAI's clients write it.
 
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling, ToolChoice};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling};
 use serde_json::value::RawValue;
 
 use super::conversation::conversation;
 use crate::call::{ChatCall, Streaming};
-use crate::chat::request::{list, output_schema};
+use crate::chat::request::{list, output_schema, tool_choice};
 use crate::error::ApiError;
-use crate::fields::{Fields, Text, parse as read};
+use crate::fields::{Fields, Text};
 use crate::reader::Reader;
 use crate::refused::UNREAD_ANSWER;
 use crate::thinking::effort;
@@ -80,7 +80,7 @@ fn fill(
         expect_kind(&mut tool, "function")?;
         request.tools.push(function(tool, "parameters", reader)?);
     }
-    request.tool_choice = tool_choice(fields, reader)?;
+    request.tool_choice = tool_choice(fields, reader, |choice, _| choice.need("name"))?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     if let Some(mut text) = fields.object("text")? {
         text.pass_unless("verbosity", &["\"medium\""], reader);
@@ -115,26 +115,6 @@ fn fill(
         (_, top) => Some(top.unwrap_or(0)),
     };
     Ok(())
-}
-
-fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
-    let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
-    if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
-        return match word.as_ref() {
-            "auto" => Ok(ToolChoice::Auto),
-            "none" => Ok(ToolChoice::None),
-            "required" => Ok(ToolChoice::Required),
-            other => Err(fields.refuse("tool_choice", &format!("is {other:?}; expected auto, none or required"))),
-        };
-    }
-    let mut choice = Fields::of(value, "tool_choice".to_owned())?;
-    if choice.text("type")?.is_some_and(|kind| kind != "function") {
-        reader.pass_on("tool_choice");
-        return Ok(ToolChoice::Auto);
-    }
-    let name = choice.need("name")?;
-    choice.finish(reader)?;
-    Ok(ToolChoice::Named(name))
 }
 
 #[cfg(test)]

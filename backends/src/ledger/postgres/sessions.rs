@@ -20,6 +20,15 @@ use crate::ledger::{
     AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, SessionState, TranscriptRef,
 };
 
+/// Sessions with the attempts that count, with the columns that [`session`] reads.
+const SESSIONS: &str = "
+    SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
+           a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+           a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
+           a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
+    FROM sessions s
+    JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt";
+
 pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let locked = cells::lock(tx, records.iter().map(|record| &record.key)).await?;
     let mut ids = Vec::with_capacity(records.len());
@@ -244,15 +253,9 @@ pub(super) async fn recorded_among(
 pub(super) async fn of_cell(client: &Object, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, Fault> {
     let number = number(client, sweep).await?;
     let select = client
-        .prepare_cached(
-            "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
-                    a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                    a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
-             FROM sessions s
-             JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
-             WHERE s.sweep = $1 AND s.cell = $2 AND s.state = 'settled' ORDER BY s.item",
-        )
+        .prepare_cached(&format!(
+            "{SESSIONS} WHERE s.sweep = $1 AND s.cell = $2 AND s.state = 'settled' ORDER BY s.item"
+        ))
         .await?;
     let rows = client.query(&select, &[&number, &i64::from(cell.0)]).await?;
     rows.iter().map(session).collect()
@@ -265,17 +268,8 @@ pub(super) async fn one(
     cell: CellIndex,
     item: ItemIndex,
 ) -> Result<Option<SessionRow>, Fault> {
-    let select = client
-        .prepare_cached(
-            "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores::text, s.served::text,
-                    a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                    a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                    a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
-             FROM sessions s
-             JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
-             WHERE s.sweep = $1 AND s.cell = $2 AND s.item = $3",
-        )
-        .await?;
+    let select =
+        client.prepare_cached(&format!("{SESSIONS} WHERE s.sweep = $1 AND s.cell = $2 AND s.item = $3")).await?;
     let row = client.query_opt(&select, &[&number, &i64::from(cell.0), &i64::from(item.0)]).await?;
     row.as_ref().map(session).transpose()
 }

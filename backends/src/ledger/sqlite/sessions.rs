@@ -16,6 +16,15 @@ use crate::ledger::{
     AttemptState, CostMoments, RecordState, Recorded, SessionRecord, SessionRow, SessionState, TranscriptRef,
 };
 
+/// Sessions with the attempts that count, with the columns that [`session`] reads.
+const SESSIONS: &str = "
+    SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
+           a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
+           a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
+           a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
+    FROM sessions s
+    JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt";
+
 pub(super) fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> Result<Vec<Recorded>, Fault> {
     let mut deltas = Deltas::default();
     let mut calls = NewCalls::default();
@@ -151,15 +160,9 @@ pub(super) fn recorded_among(
 
 pub(super) fn of_cell(tx: &Transaction<'_>, sweep: &SweepId, cell: CellIndex) -> Result<Vec<SessionRow>, Fault> {
     let number = number(tx, sweep)?;
-    let mut select = tx.prepare_cached(
-        "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
-                a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
-         FROM sessions s
-         JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
-         WHERE s.sweep = ?1 AND s.cell = ?2 AND s.state = 'settled' ORDER BY s.item",
-    )?;
+    let mut select = tx.prepare_cached(&format!(
+        "{SESSIONS} WHERE s.sweep = ?1 AND s.cell = ?2 AND s.state = 'settled' ORDER BY s.item"
+    ))?;
     let mut rows = select.query(params![number, cell.0])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
@@ -175,15 +178,7 @@ pub(super) fn one(
     cell: CellIndex,
     item: ItemIndex,
 ) -> Result<Option<SessionRow>, Fault> {
-    let mut select = tx.prepare_cached(
-        "SELECT s.item, s.item_id, s.task, s.outcome, s.cause, s.scores, s.served,
-                a.number, a.input, a.cached_input, a.cache_write, a.cache_write_1h,
-                a.output, a.reasoning, a.known, a.unknown_calls, a.unmetered_calls,
-                a.calls, a.retries, a.latency_us, a.segment, a.line, s.flags, s.agent_end, a.cached_calls
-         FROM sessions s
-         JOIN attempts a ON a.sweep = s.sweep AND a.cell = s.cell AND a.item = s.item AND a.id = s.attempt
-         WHERE s.sweep = ?1 AND s.cell = ?2 AND s.item = ?3",
-    )?;
+    let mut select = tx.prepare_cached(&format!("{SESSIONS} WHERE s.sweep = ?1 AND s.cell = ?2 AND s.item = ?3"))?;
     let mut rows = select.query(params![number, cell.0, item.0])?;
     rows.next()?.map(session).transpose()
 }

@@ -34,10 +34,7 @@ pub(crate) struct Gold<'a> {
 
 /// Answer of a simulated model. Mistakes are drawn from `seed`.
 pub(crate) fn reply(gold: Gold<'_>, asked: Asked, persona: Persona, seed: SessionSeed) -> String {
-    let probability = match persona {
-        Persona::Oracle => 0.0,
-        Persona::Noisy(probability) => probability,
-    };
+    let probability = persona.error_probability();
     match asked {
         Asked::Apps => apps(gold, probability, &mut rng(seed.0, "appbench/apps")),
         Asked::Plan => Plan::of(gold).disturbed(gold, probability, &mut rng(seed.0, "appbench/plan")),

@@ -12,10 +12,7 @@ use crate::stepwise::tool_name;
 
 /// Next reply of the model: its next true call, or a closing text when all were made.
 pub(crate) fn step(entry: &Entry, persona: Persona, seed: SessionSeed, request: &ChatRequest) -> Reply {
-    let probability = match persona {
-        Persona::Oracle => 0.0,
-        Persona::Noisy(probability) => probability,
-    };
+    let probability = persona.error_probability();
     let made = request.messages.iter().filter(|message| message.role == ChatRole::Assistant).count();
     let gold = &entry.gold;
     let Some((app, call)) = gold.used_app.iter().zip(&gold.used_api).nth(made) else {

@@ -13,11 +13,7 @@ pub(super) struct Mistakes {
 
 impl Mistakes {
     pub(super) fn of(persona: Persona, seed: SessionSeed, purpose: &str) -> Self {
-        let probability = match persona {
-            Persona::Oracle => 0.0,
-            Persona::Noisy(probability) => probability,
-        };
-        Self { probability, draws: rng(seed.0, &format!("autoslurp/{purpose}")) }
+        Self { probability: persona.error_probability(), draws: rng(seed.0, &format!("autoslurp/{purpose}")) }
     }
 
     /// True if it errs here. Never for the oracle: no draw is less than 0.

@@ -44,11 +44,7 @@ struct Mistakes {
 
 impl Mistakes {
     fn of(persona: Persona, seed: SessionSeed, purpose: &str) -> Self {
-        let probability = match persona {
-            Persona::Oracle => 0.0,
-            Persona::Noisy(probability) => probability,
-        };
-        Self { probability, draws: rng(seed.0, purpose) }
+        Self { probability: persona.error_probability(), draws: rng(seed.0, purpose) }
     }
 
     /// Draws if a mistake happens here; `share` scales the persona's probability. Never `true` for the oracle.

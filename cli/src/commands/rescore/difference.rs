@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use comfy_table::{Table, TableComponent, presets};
 use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting, counted};
 use regatta_scorer::{Contribution, LeaderboardRow, Measures, MetricDefinition, Summary, SummaryMetric};
 use serde::Serialize;
 
+use crate::plain_table::plain_table;
 use crate::results::{self, ResultLine};
 
 /// Changes of single sessions that are shown; the file has all.
@@ -265,15 +265,6 @@ fn with_evaluator(value: Option<f64>, is_withheld: bool, evaluator: Option<Evalu
         None => "–".to_owned(),
     };
     evaluator.map_or_else(|| value.clone(), |evaluator| format!("{value} ({evaluator})"))
-}
-
-fn plain_table() -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections);
-    table
 }
 
 #[cfg(test)]

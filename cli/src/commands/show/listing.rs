@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use comfy_table::{ContentArrangement, Table, TableComponent, presets};
+use comfy_table::{ContentArrangement, Table};
 use regatta_catalog::StoredTranscript;
 use regatta_proto::{AttemptId, Flag, ItemId, Transcript, did_you_mean};
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::text;
 use crate::args::ShowFilters;
 use crate::exit::BadConfiguration;
+use crate::plain_table::plain_table;
 use crate::results::{self, ResultLine};
 use crate::transcripts::{self, Session};
 use regatta_viewer::conversation::Words;
@@ -189,12 +190,8 @@ fn table(rows: &[Row]) -> Table {
         _ => true,
     };
     let told: Vec<usize> = (0..COLUMNS.len()).filter(is_told).collect();
-    let mut table = Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections)
-        .set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = plain_table();
+    table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(told.iter().map(|column| COLUMNS[*column]));
     for row in rows {
         table.add_row(told.iter().map(|column| row[*column].as_str()));

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use regatta_proto::{OutputSchema, Reasoning, Thinking, Tool, ToolCall};
+use regatta_proto::{OutputSchema, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
 use serde_json::json;
 
 use super::*;
