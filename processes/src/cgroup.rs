@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, getpid, test_kill_process};
 
 use crate::Limits;
-use crate::launcher::PROCESSES_MAX;
+use crate::limits::PROCESSES_MAX;
 
 /// The group of this process itself: a group that hands controllers to its children has no processes.
 const SUPERVISOR: &str = "regatta-supervisor";

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EncoderName, EndpointName, Simulation, SweepId, json_bytes};
+use crate::{Digest, EncoderName, EndpointName, Lane, Simulation, SweepId, json_bytes};
 
 /// Wire format of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -55,26 +55,6 @@ impl EndpointKind {
     #[must_use]
     pub const fn takes_address(self) -> bool {
         self.chats() && !matches!(self, Self::Simulated)
-    }
-}
-
-/// Delivery mode of calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Lane {
-    /// Each call is sent by itself and answered at once.
-    #[default]
-    Live,
-    /// Calls are sent by the provider's batch API and answered within a day, at a lower price. For benchmarks whose sessions are one call.
-    Batch,
-}
-
-impl Lane {
-    /// `true` for [`Lane::Live`].
-    #[must_use]
-    pub fn is_live(&self) -> bool {
-        *self == Self::Live
     }
 }
 

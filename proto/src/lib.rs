@@ -23,6 +23,7 @@ mod handshake;
 mod header_names;
 mod ids;
 mod job;
+mod lane;
 mod lease;
 mod level;
 mod limit;
@@ -63,7 +64,7 @@ pub use dataset::{FileEntry, FileSet, Snapshot};
 pub use decide::{Decide, DecideLimits, DecideOver, DecideQuestion, Margin};
 pub use did_you_mean::{did_you_mean, nearest};
 pub use digest::{Digest, Hasher, ParseDigestError, json_bytes};
-pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Lane, Limits, ModelLimits, Retries, Timeouts};
+pub use endpoint::{BatchSettings, EndpointKind, EndpointSpec, Limits, ModelLimits, Retries, Timeouts};
 pub use event::{BroadcastNumber, Control, EndpointRoute};
 pub use external::{Ended, Exchange, ExternalAgent, HowEnded, Started};
 pub use flags::{Flag, Flags, UnknownFlag};
@@ -75,6 +76,7 @@ pub use ids::{
     WorkerId,
 };
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
+pub use lane::Lane;
 pub use lease::{
     AccountId, AccountReply, AccountRequest, Claimed, Failing, Grant, Party, PoolReply, PoolRequest, Signals,
     fingerprint,

@@ -10,11 +10,10 @@ use regatta_proto::{AskedQuestion, AttemptId, Cause, Digest, Job, JudgeJob, Judg
 use regatta_traces::session_span;
 use tokio::time::Instant;
 
-use crate::audits;
 use crate::scorer::{Scorer, ScorerError};
 use crate::traced::settled;
 use crate::verdicts::{Known, Open, Put, answerer, enter, score_all};
-use crate::waiting::{Progress, progress, subjects, with_transcripts};
+use crate::waiting::{Progress, SESSIONS_A_READING, judges_with, progress, subjects, with_transcripts};
 
 /// Similarities of one judge job: enough to spread its cost, few enough that a lost job repeats little.
 const SIMILARITIES_PER_JOB: usize = 32;
@@ -22,8 +21,6 @@ const SIMILARITIES_PER_JOB: usize = 32;
 const JUDGEMENTS_PER_JOB: usize = 4;
 /// Questions that are claimed at once: so few that they are asked within the time for that.
 const QUESTIONS_A_CLAIM: usize = 1_024;
-/// Sessions that are read at once to ask again what they wait for.
-pub(crate) const SESSIONS_A_READING: u32 = 256;
 /// Verdicts that one session may wait for; a benchmark that wants more goes round in circles.
 const QUESTIONS_MAX: usize = 100_000;
 
@@ -185,12 +182,6 @@ impl<'a> Asked<'a> {
             Self::Once(judge) | Self::Again(judge) => judge,
         }
     }
-}
-
-/// The names under which sessions wait for verdicts of `member`: its own, and those of panels that it sits on and of audits.
-pub(crate) fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
-    let names = sweep.lock.benchmarks.values().flat_map(audits::names);
-    names.filter(|(_, members)| members.contains(&member)).map(|(name, _)| name).collect()
 }
 
 /// Settles sessions that wait for `answered`, verdicts of `member`. Returns what must be asked for those that need more than they had

@@ -3,6 +3,8 @@
 //! A session whose own judge does not answer is not measured. One whose audit's judge does not keeps the score of its own and is not audited:
 //! its stored scores lack the audit's values, and reports count it.
 
+use std::collections::BTreeSet;
+
 use futures::future::BoxFuture;
 use regatta_backends::{AwaitingSession, Settlement, SettlementResult};
 use regatta_catalog::Sweep;
@@ -10,12 +12,13 @@ use regatta_proto::{AttemptId, Cause, Digest, Judge, ModelRef, Question, Session
 use regatta_traces::session_span;
 use serde_json::Value;
 
-use crate::audits::{SessionScoring, stored};
-use crate::judging::SESSIONS_A_READING;
-use crate::judging::judges_with;
+use crate::audits::{SessionScoring, names, stored};
 use crate::repeats::repeats;
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, Subject, puts, score_all};
+
+/// Sessions that are read at once to ask again what they wait for.
+pub(crate) const SESSIONS_A_READING: u32 = 256;
 
 /// A waiting session with all verdicts that are known.
 pub(crate) enum Progress<'s> {
@@ -30,6 +33,12 @@ pub(crate) enum Progress<'s> {
     },
     /// The session's own judge, which comes first, has questions without an answer.
     Needs(Vec<(&'s Judge, Vec<Question>)>),
+}
+
+/// The names under which sessions wait for verdicts of `member`: its own, and those of panels that it sits on and of audits.
+pub(crate) fn judges_with(sweep: &Sweep, member: &ModelRef) -> BTreeSet<ModelRef> {
+    let named = sweep.lock.benchmarks.values().flat_map(names);
+    named.filter(|(_, members)| members.contains(&member)).map(|(name, _)| name).collect()
 }
 
 /// Each of `waiting` with its transcript.

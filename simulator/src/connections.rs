@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::Service;
@@ -13,7 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_serving::WriteTimeout;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 /// A connection without a whole head of a request for so long is closed, also one that is kept between requests; requests that are being
@@ -21,6 +22,8 @@ use tokio_util::task::TaskTracker;
 const HEAD_MAX: Duration = Duration::from_secs(120);
 /// Pause after a failed accept, which is mostly caused by a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Longest time for requests to end after the shutdown begins.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// The two steps in which connections end.
 #[derive(Debug, Clone)]
@@ -29,6 +32,34 @@ pub struct Ending {
     pub stopping: CancellationToken,
     /// Fires when connections close at once.
     pub stopped: CancellationToken,
+}
+
+/// Connections of a running server. Dropping it closes all of them at once; [`Self::shutdown`] lets requests finish.
+#[derive(Debug)]
+pub struct Connections {
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    stopped: DropGuard,
+}
+
+impl Connections {
+    /// Connections that are served as tasks of `tasks` and end by `ending`.
+    #[must_use]
+    pub fn new(tasks: TaskTracker, ending: Ending) -> Self {
+        Self { tasks, stopping: ending.stopping, stopped: ending.stopped.drop_guard() }
+    }
+
+    /// Accepts no more, lets requests finish for at most five seconds, and closes every connection.
+    pub fn shutdown(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            self.stopping.cancel();
+            self.tasks.close();
+            if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
+                self.stopped.disarm().cancel();
+                self.tasks.wait().await;
+            }
+        })
+    }
 }
 
 /// Serves what connects to `listener` as tasks of `tasks`, at most `connections_max` at once; further ones wait to be accepted. `server`

@@ -48,7 +48,7 @@ pub use answer_body::{BrokenOff, first_half};
 pub use arrivals::{Arrivals, BusiestMinute};
 pub use authors::answer_seed;
 pub use bill::BilledNanodollars;
-pub use connections::{Ending, accept};
+pub use connections::{Connections, Ending, accept};
 pub use counters::{BatchCounters, Counters};
 pub use delivery::Dropped;
 pub use faults::{Fate, Fault};

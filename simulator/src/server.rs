@@ -5,15 +5,14 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::service::service_fn;
 use regatta_proto::{Clock, Simulation, SystemClock};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::batches::store::Batches;
-use crate::connections::{Ending, accept};
+use crate::connections::{Connections, Ending, accept};
 use crate::counters::Counters;
 use crate::endpoint::Endpoint;
 use crate::script::Script;
@@ -21,8 +20,6 @@ use crate::session::{ServedSuite, SimulatedSuite};
 
 /// Most connections at once; further ones wait to be accepted. A client opens one per call in flight.
 const MAX_CONNECTIONS: usize = 4096;
-/// Longest time for requests to end after the shutdown begins.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Configuration of a simulated endpoint.
 #[derive(Clone)]
@@ -96,11 +93,7 @@ impl StartError {
 pub struct SimulatedEndpoint {
     address: SocketAddr,
     endpoint: Arc<Endpoint>,
-    tasks: TaskTracker,
-    /// Fires when no new connections and no new requests are accepted.
-    stopping: CancellationToken,
-    /// Closes all connections when dropped.
-    stopped: DropGuard,
+    connections: Connections,
 }
 
 impl SimulatedEndpoint {
@@ -126,9 +119,11 @@ impl SimulatedEndpoint {
                 let endpoint = Arc::clone(&served);
                 async move { endpoint.serve(request).await }
             });
-            let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
-            tasks.spawn(accept("the simulated endpoint", listener, MAX_CONNECTIONS, service, tasks.clone(), ending));
-            Ok(Self { address, endpoint, tasks, stopping, stopped: stopped.drop_guard() })
+            let ending = Ending { stopping, stopped };
+            let accepting =
+                accept("the simulated endpoint", listener, MAX_CONNECTIONS, service, tasks.clone(), ending.clone());
+            tasks.spawn(accepting);
+            Ok(Self { address, endpoint, connections: Connections::new(tasks, ending) })
         })
     }
 
@@ -156,14 +151,7 @@ impl SimulatedEndpoint {
 
     /// Stops listening, lets requests finish for at most five seconds, and closes every connection. Batches are aborted.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            self.stopping.cancel();
-            self.tasks.close();
-            if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
-                self.stopped.disarm().cancel();
-                self.tasks.wait().await;
-            }
-        })
+        self.connections.shutdown()
     }
 }
 

@@ -5,12 +5,11 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper_util::service::TowerToHyperService;
 use regatta_appbench::ServedApps;
-use regatta_simulator::{Ending, StartError, accept};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use regatta_simulator::{Connections, Ending, StartError, accept};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::http::router;
@@ -20,17 +19,10 @@ use super::shared::Shared;
 use super::tools::Tools;
 use crate::CONNECTIONS_MAX;
 
-/// Longest time for requests to end after the shutdown begins.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
-
 /// A running server of simulated apps. Dropping it closes every connection at once; [`Self::shutdown`] lets requests finish.
 pub struct SimulatedApps {
     address: SocketAddr,
-    tasks: TaskTracker,
-    /// Fires when no new connections and no new requests are accepted.
-    stopping: CancellationToken,
-    /// Closes all connections when dropped.
-    stopped: DropGuard,
+    connections: Connections,
 }
 
 impl SimulatedApps {
@@ -56,9 +48,11 @@ impl SimulatedApps {
                 is_local: address.ip().is_loopback(),
             });
             let service = TowerToHyperService::new(router(shared));
-            let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
-            tasks.spawn(accept("the simulated apps", listener, CONNECTIONS_MAX, service, tasks.clone(), ending));
-            Ok(Self { address, tasks, stopping, stopped: stopped.drop_guard() })
+            let ending = Ending { stopping, stopped };
+            let accepting =
+                accept("the simulated apps", listener, CONNECTIONS_MAX, service, tasks.clone(), ending.clone());
+            tasks.spawn(accepting);
+            Ok(Self { address, connections: Connections::new(tasks, ending) })
         })
     }
 
@@ -80,14 +74,7 @@ impl SimulatedApps {
 
     /// Stops listening, lets requests finish for at most five seconds, and closes every connection.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            self.stopping.cancel();
-            self.tasks.close();
-            if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
-                self.stopped.disarm().cancel();
-                self.tasks.wait().await;
-            }
-        })
+        self.connections.shutdown()
     }
 }
 

@@ -5,23 +5,19 @@ use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::service::service_fn;
 use regatta_autoslurp::ServedTools;
 use regatta_proto::Simulation;
-use regatta_simulator::{Ending, StartError, accept};
+use regatta_simulator::{Connections, Ending, StartError, accept};
 use tokio::net::TcpListener;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::http::{Door, serve};
 use super::sessions::Sessions;
 use super::shared::Shared;
 use crate::CONNECTIONS_MAX;
-
-/// Longest time for requests to end after the shutdown begins.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Configuration of simulated tools.
 #[derive(Debug, Clone)]
@@ -67,11 +63,7 @@ impl ToolPort {
 pub struct SimulatedTools {
     address: SocketAddr,
     ports: Vec<(String, SocketAddr)>,
-    tasks: TaskTracker,
-    /// Fires when no new connections and no new requests are accepted.
-    stopping: CancellationToken,
-    /// Closes all connections when dropped.
-    stopped: DropGuard,
+    connections: Connections,
 }
 
 impl SimulatedTools {
@@ -107,13 +99,14 @@ impl SimulatedTools {
                 #[cfg(feature = "mcp")]
                 is_local: address.ip().is_loopback(),
             });
+            let ending = Ending { stopping, stopped };
             for (listener, door) in doors {
                 let shared = Arc::clone(&shared);
                 let service = service_fn(move |request| serve(Arc::clone(&shared), door, request));
-                let ending = Ending { stopping: stopping.clone(), stopped: stopped.clone() };
-                tasks.spawn(accept("the simulated tools", listener, CONNECTIONS_MAX, service, tasks.clone(), ending));
+                let (within, ending) = (tasks.clone(), ending.clone());
+                tasks.spawn(accept("the simulated tools", listener, CONNECTIONS_MAX, service, within, ending));
             }
-            Ok(Self { address, ports: own, tasks, stopping, stopped: stopped.drop_guard() })
+            Ok(Self { address, ports: own, connections: Connections::new(tasks, ending) })
         })
     }
 
@@ -130,14 +123,7 @@ impl SimulatedTools {
 
     /// Stops listening, lets requests finish for at most five seconds, and closes every connection.
     pub fn shutdown(self) -> BoxFuture<'static, ()> {
-        Box::pin(async move {
-            self.stopping.cancel();
-            self.tasks.close();
-            if tokio::time::timeout(SHUTDOWN_GRACE, self.tasks.wait()).await.is_err() {
-                self.stopped.disarm().cancel();
-                self.tasks.wait().await;
-            }
-        })
+        self.connections.shutdown()
     }
 }
 
