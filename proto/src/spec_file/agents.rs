@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::SpecError;
 use super::cast::check_player;
-use super::{IMPLIED, SpecError};
+use super::endpoint::has_credentials;
+use super::implied::IMPLIED;
 use crate::secret_names::is_secret_name;
 use crate::{AgentName, BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
 
@@ -191,7 +193,7 @@ fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecEr
         return field(format!("{place}.url"), "must begin with http:// or https://");
     }
     let host = url.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or(rest));
-    if host.is_none_or(str::is_empty) || super::has_credentials(url) {
+    if host.is_none_or(str::is_empty) || has_credentials(url) {
         return field(format!("{place}.url"), "must name a host, and hold no credentials");
     }
     let query = url.split_once('?').map_or("", |(_, query)| query);

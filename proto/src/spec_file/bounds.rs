@@ -10,6 +10,12 @@ use crate::{
 
 /// Most bytes of a whole spec as JSON: aliases of its YAML are written out in it, and a submission has no YAML.
 const SPEC_JSON_BYTES_MAX: usize = 4 << 20;
+/// Most repetitions of a cell.
+pub(super) const TRIALS_MAX: u16 = 1000;
+/// Most canaries of a benchmark: each is asked and paid for in every run.
+pub(super) const CANARIES_MAX: u32 = 1000;
+/// Largest weight of a sweep.
+pub(super) const WEIGHT_MAX: u32 = 1000;
 /// Most benchmarks.
 const BENCHMARKS_MAX: usize = 100;
 /// Most models under test.

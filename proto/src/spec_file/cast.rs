@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{SpecError, check_parameters};
+use super::SpecError;
 use crate::{
     BenchmarkSpec, EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, RoleModels, SweepSpec,
 };
@@ -140,6 +140,22 @@ pub(super) fn check_agreement(spec: &SweepSpec) -> Result<(), SpecError> {
                 }
             }
         }
+    }
+    Ok(())
+}
+
+/// Checks the price and the sampling parameters of one model.
+pub(super) fn check_parameters(place: &str, model: &ModelSpec) -> Result<(), SpecError> {
+    let field =
+        |name: &str, problem: &str| Err(SpecError::Field { field: format!("{place}.{name}"), problem: problem.into() });
+    if model.price.as_ref().is_some_and(|price| !price.is_sane()) {
+        return field("price", "must be non-negative dollars per million tokens");
+    }
+    if model.temperature.is_some_and(|t| !(0.0..=10.0).contains(&t)) {
+        return field("temperature", "must be between 0 and 10");
+    }
+    if model.top_p.is_some_and(|p| !(0.0..=1.0).contains(&p)) {
+        return field("top_p", "must be between 0 and 1");
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Checks of the question that a sweep is to answer.
 
-use super::{SpecError, TRIALS_MAX};
+use super::SpecError;
+use super::bounds::TRIALS_MAX;
 use crate::decide::ROUNDS_MAX;
 use crate::{Decide, DecideOver, DecideQuestion, SweepSpec, did_you_mean};
 

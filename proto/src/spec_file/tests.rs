@@ -1,4 +1,5 @@
 use super::*;
+use crate::{EndpointKind, EndpointSpec};
 
 const MINIMAL: &str = "\
 name: demo
