@@ -46,7 +46,13 @@ impl Endpoint {
                 let (verdicts, file) = open::recorded(name, spec, context)?;
                 Service::Recorded(verdicts, file)
             }
-            _ => Service::Models(Box::new(Caller::open(name, spec, context)?)),
+            EndpointKind::Openai
+            | EndpointKind::OpenaiResponses
+            | EndpointKind::Azure
+            | EndpointKind::Anthropic
+            | EndpointKind::Gemini
+            | EndpointKind::Bedrock
+            | EndpointKind::Simulated => Service::Models(Box::new(Caller::open(name, spec, context)?)),
         };
         let batches = match spec.lane {
             Lane::Batch => Some(BatchClient::open(name, spec, context)?),

@@ -39,7 +39,16 @@ impl EndpointKind {
     /// `true` for a chat model behind HTTP.
     #[must_use]
     pub const fn chats(self) -> bool {
-        !matches!(self, Self::Encoder | Self::Recorded)
+        match self {
+            Self::Openai
+            | Self::OpenaiResponses
+            | Self::Azure
+            | Self::Anthropic
+            | Self::Gemini
+            | Self::Bedrock
+            | Self::Simulated => true,
+            Self::Encoder | Self::Recorded => false,
+        }
     }
 
     /// `true` if the format has a field for a seed.
@@ -54,7 +63,30 @@ impl EndpointKind {
     /// `true` if specs may set `base_url`.
     #[must_use]
     pub const fn takes_address(self) -> bool {
-        self.chats() && !matches!(self, Self::Simulated)
+        match self {
+            Self::Openai | Self::OpenaiResponses | Self::Azure | Self::Anthropic | Self::Gemini | Self::Bedrock => true,
+            Self::Simulated | Self::Encoder | Self::Recorded => false,
+        }
+    }
+
+    /// `true` if the provider has embeddings in OpenAI's format beside its chat models.
+    #[must_use]
+    pub const fn has_embeddings(self) -> bool {
+        match self {
+            Self::Openai | Self::OpenaiResponses | Self::Azure | Self::Simulated => true,
+            Self::Anthropic | Self::Gemini | Self::Bedrock | Self::Encoder | Self::Recorded => false,
+        }
+    }
+
+    /// `true` if calls may be sent by the provider's batch API ([`Lane::Batch`]).
+    #[must_use]
+    pub const fn has_batches(self) -> bool {
+        match self {
+            Self::Openai | Self::Anthropic | Self::Simulated => true,
+            Self::OpenaiResponses | Self::Azure | Self::Gemini | Self::Bedrock | Self::Encoder | Self::Recorded => {
+                false
+            }
+        }
     }
 }
 

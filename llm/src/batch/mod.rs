@@ -107,7 +107,15 @@ impl BatchClient {
                 let prefix = if http.base().ends_with("/v1") { "" } else { "/v1" };
                 (Api::Anthropic, prefix, HeaderMap::from_iter([VERSION]))
             }
-            _ => (Api::OpenAi, "", HeaderMap::new()),
+            // Kinds without batches are refused where specs are read.
+            EndpointKind::Openai
+            | EndpointKind::Simulated
+            | EndpointKind::OpenaiResponses
+            | EndpointKind::Azure
+            | EndpointKind::Gemini
+            | EndpointKind::Bedrock
+            | EndpointKind::Encoder
+            | EndpointKind::Recorded => (Api::OpenAi, "", HeaderMap::new()),
         };
         Ok(Self {
             name: name.clone(),

@@ -82,19 +82,20 @@ impl HttpClient {
         )
         .map_err(|source| OpenError::Transport { endpoint: name.clone(), source })?;
         let openai = if spec.kind == EndpointKind::Azure { OpenAi::azure(&base, spec) } else { OpenAi::new(&base) };
-        let has_embeddings = !matches!(spec.kind, EndpointKind::Anthropic | EndpointKind::Gemini);
         let format: Box<dyn Format> = match spec.kind {
             EndpointKind::Openai | EndpointKind::Simulated | EndpointKind::Azure => Box::new(openai.clone()),
             EndpointKind::OpenaiResponses => Box::new(Responses),
             EndpointKind::Anthropic => Box::new(Anthropic),
             EndpointKind::Gemini => Box::new(Gemini),
-            kind => return Err(OpenError::NotSpoken { endpoint: name.clone(), kind }),
+            EndpointKind::Bedrock | EndpointKind::Encoder | EndpointKind::Recorded => {
+                return Err(OpenError::NotSpoken { endpoint: name.clone(), kind: spec.kind });
+            }
         };
         Ok(Self {
             base,
             format,
             client_format: client_format(spec.kind),
-            embeddings: has_embeddings.then_some(openai),
+            embeddings: spec.kind.has_embeddings().then_some(openai),
             transport,
             secret,
             headers,

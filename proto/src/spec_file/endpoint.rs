@@ -197,8 +197,7 @@ fn secret_field(name: &str, value: &serde_json::Value) -> Option<String> {
 
 /// Batches, which few kinds of endpoints offer.
 fn check_batch(endpoint: &EndpointSpec, field: Field<'_>) -> Result<(), SpecError> {
-    let offers = matches!(endpoint.kind, EndpointKind::Openai | EndpointKind::Anthropic | EndpointKind::Simulated);
-    if endpoint.lane == Lane::Batch && !offers {
+    if endpoint.lane == Lane::Batch && !endpoint.kind.has_batches() {
         return field("lane", "is batch, which only endpoints of kind openai, anthropic and simulated offer".into());
     }
     if endpoint.lane == Lane::Batch && endpoint.stream {
