@@ -13,9 +13,9 @@ use regatta_backends::{AuditOutcome, AuditResult, LedgerError, NewAuditEntry};
 use regatta_proto::Scope;
 use serde::Deserialize;
 
-use super::guard::{Guard, Refusal};
+use super::guard::{Guard, Refusal, lacks};
 use super::rates::CHANGES_MAX;
-use crate::{Credential, Principal};
+use crate::Principal;
 
 /// Longest subject and detail in the audit log, in characters.
 const TEXT_MAX: usize = 500;
@@ -110,21 +110,6 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
 fn too_many(principal: &Principal) -> Refusal {
     let problem = format!("{} has asked for {CHANGES_MAX} changes within a minute; go on in the next", principal.owner);
     Refusal { status: StatusCode::TOO_MANY_REQUESTS, problem }
-}
-
-pub(super) fn lacks(principal: &Principal, scope: Scope) -> String {
-    let Principal { owner, scopes, credential } = principal;
-    let has = if scopes.is_empty() { "none".to_owned() } else { scopes.to_string() };
-    let advice = match credential {
-        Credential::Certificate(_) => {
-            "ask an admin to grant it under `certificates` of the coordinator's policy".to_owned()
-        }
-        Credential::Issuer(_) => "ask an admin to grant it under `oidc` of the coordinator's policy".to_owned(),
-        Credential::Open | Credential::Operator | Credential::Token(_) => {
-            format!("ask an admin for a token with it (`regatta token create --owner {owner} --scopes …`)")
-        }
-    };
-    format!("this needs the scope {scope}, and {owner} has {has}; {advice}")
 }
 
 fn unwritten(error: &LedgerError) -> Response {

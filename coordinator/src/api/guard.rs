@@ -13,7 +13,6 @@ use regatta_proto::{ApiToken, Digest, Scope};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
-use super::auditing::lacks;
 use super::rates::Rates;
 use super::{Access, ApiConfig, Problem};
 use crate::{Coordinator, Credential, PeerCertificate, Principal, Unverified};
@@ -43,6 +42,22 @@ pub(super) struct Refusal {
 
 fn refusal(status: StatusCode, problem: impl Into<String>) -> Refusal {
     Refusal { status, problem: problem.into() }
+}
+
+/// The problem of whoever lacks a right, with the way to it.
+pub(super) fn lacks(principal: &Principal, scope: Scope) -> String {
+    let Principal { owner, scopes, credential } = principal;
+    let has = if scopes.is_empty() { "none".to_owned() } else { scopes.to_string() };
+    let advice = match credential {
+        Credential::Certificate(_) => {
+            "ask an admin to grant it under `certificates` of the coordinator's policy".to_owned()
+        }
+        Credential::Issuer(_) => "ask an admin to grant it under `oidc` of the coordinator's policy".to_owned(),
+        Credential::Open | Credential::Operator | Credential::Token(_) => {
+            format!("ask an admin for a token with it (`regatta token create --owner {owner} --scopes …`)")
+        }
+    };
+    format!("this needs the scope {scope}, and {owner} has {has}; {advice}")
 }
 
 impl IntoResponse for Refusal {

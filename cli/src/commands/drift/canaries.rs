@@ -10,7 +10,7 @@ use regatta_proto::{BenchmarkName, Digest, ItemId, ModelRef, Setting, counted};
 use serde::Serialize;
 
 use super::finding::{Cause, Evidence, Finding};
-use super::observing::{Known, Scope};
+use super::known::{Known, Scope};
 use super::parts::ALPHA;
 use crate::ended_run::EndedRun;
 use crate::paired_runs::MatchedCell;

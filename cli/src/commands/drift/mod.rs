@@ -2,6 +2,7 @@
 
 mod canaries;
 mod finding;
+mod known;
 mod observing;
 mod pacing;
 mod parts;

@@ -7,11 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{BenchmarkLock, BenchmarkName, EndpointSpec, Judge, Limits, ModelRef, RoleModels};
+use regatta_proto::{BenchmarkLock, EndpointSpec, Judge, Limits, ModelRef};
 use regatta_scorer::{MetricDefinition, holm};
 
 use super::canaries::{Canaries, Compared, History};
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};
+use super::known::{Known, Scope};
 use super::pacing::{Timed, paced};
 use super::parts::{ALPHA, Part, PartOf, ended, graded};
 use crate::ended_run::EndedRun;
@@ -115,50 +116,6 @@ fn unexplained(moved: &[Headline<'_>], causes: &[Known], changed: &[&Part<'_>]) 
         p_holm: Some(moved.p_holm),
     };
     moved.iter().filter(is_unexplained).map(finding).collect()
-}
-
-/// A finding with the cells whose numbers it may explain.
-pub(super) struct Known {
-    pub(super) finding: Finding,
-    pub(super) scope: Scope,
-}
-
-pub(super) enum Scope {
-    All,
-    Benchmark(BenchmarkName),
-    /// By the later night's name.
-    Model(ModelRef),
-    /// Times of all cells, and nothing else: limits decide how many calls an endpoint has at once, and not what it answers.
-    Times,
-}
-
-impl Scope {
-    /// Scope of what changed about a model under test: of every cell, if it may play a part in any.
-    fn of_model(model: &ModelRef, now: &EndedRun) -> Self {
-        let has_partners = |lock: &BenchmarkLock| lock.roles != RoleModels::default() || !lock.casts.is_empty();
-        match now.lock.benchmarks.values().any(has_partners) {
-            true => Self::All,
-            false => Self::Model(model.clone()),
-        }
-    }
-
-    /// `true` where scores, tokens and outcomes of `cell` may be others for it.
-    pub(super) fn covers(&self, cell: &MatchedCell) -> bool {
-        match self {
-            Self::All => true,
-            Self::Benchmark(benchmark) => cell.benchmark == *benchmark,
-            Self::Model(model) => cell.model_b == *model,
-            Self::Times => false,
-        }
-    }
-
-    /// `true` where times of `cell` may be others for it.
-    pub(super) fn covers_times(&self, cell: &MatchedCell) -> bool {
-        match self {
-            Self::Times => true,
-            Self::All | Self::Benchmark(_) | Self::Model(_) => self.covers(cell),
-        }
-    }
 }
 
 /// Differences that the locks declare.

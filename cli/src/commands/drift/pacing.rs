@@ -6,7 +6,7 @@
 use regatta_proto::EndpointName;
 
 use super::finding::{Cause, Evidence, Finding, Paced};
-use super::observing::Known;
+use super::known::Known;
 use super::parts::ALPHA;
 use crate::ended_run::EndedRun;
 use crate::paired_runs::{Distribution, MatchedCell, Pace, Paired, Per};
