@@ -130,7 +130,7 @@ ROWS = [
     ("client that takes nothing of an answer", "{time serving/src/write_timeout.rs WRITE_STALL_MAX}, at every listener", "closed"),
     ("sending of one file of a sweep, of one page", "{time serving/src/sending.rs SEND_MAX}", "broken off, its turn is free"),
     ("request", "{time cli/src/listener.rs REQUEST_MAX}", "408"),
-    ("answer of an endpoint (of Bedrock, as it streams)", "{size llm/src/transport.rs BODY_MAX} ({size llm/src/bedrock/stream.rs ANSWER_MAX})", "`bad_response`"),
+    ("answer of an endpoint (of Bedrock)", "{size llm/src/transport.rs BODY_MAX} ({size llm/src/bedrock/stream.rs ANSWER_MAX})", "`bad_response`"),
     ("list of models that an endpoint is asked for before a run: answer, bytes", "{time llm/src/probe.rs ANSWER_MAX}, {size llm/src/probe.rs LIST_BYTES_MAX}", "a warning"),
     ("wait that an endpoint may ask for", "{hours llm/src/wire/hints.rs WAIT_MAX}", "taken as that"),
     ("text of an endpoint's error that is kept", "{count llm/src/secret.rs DETAIL_MAX} characters of the first {size llm/src/secret.rs READ_MAX}", "cut"),

@@ -4,25 +4,25 @@ use regatta_proto::{ErrorClass, Finish};
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::exchange::Exchange;
 use super::{reasoning, usage};
 use crate::errors::Failure;
+use crate::transport::Answer;
 use crate::wire::anthropic::blocks::{Piece, reply};
 use crate::wire::provenance::{Told, served};
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, ReadContext, hints};
 use crate::withheld::{Withheld, finish_of};
 
-/// Reads the answer of a successful exchange.
+/// Reads the answer of a successful exchange, or the reason why it is not here.
 ///
 /// # Errors
 /// A bad response, if it has no message.
-pub(super) fn read(exchange: &Exchange, context: &ReadContext<'_>) -> Result<Completion, Failure> {
+pub(super) fn read(answer: Result<Answer, String>, context: &ReadContext<'_>) -> Result<Completion, Failure> {
     let unusable = |detail: &str| Failure {
         status: Some(200),
         ..Failure::unanswered(ErrorClass::BadResponse, context.secret.detail(detail))
     };
-    let answer = exchange.answer().ok_or_else(|| unusable("there was no answer"))?;
+    let answer = answer.map_err(|problem| unusable(&problem))?;
     let mut body: Value =
         serde_json::from_slice(&answer.body).map_err(|error| unusable(&format!("the body is not JSON ({error})")))?;
     let content = body.pointer_mut("/output/message/content").map(Value::take);

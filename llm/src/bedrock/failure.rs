@@ -119,7 +119,7 @@ where
 }
 
 /// An error with its causes, because the SDK's own text is just "dispatch failure".
-fn chain(error: &(dyn Error + 'static)) -> String {
+pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |error| (*error).source()) {
         let _ = write!(text, ": {cause}");

@@ -84,7 +84,7 @@ impl BedrockClient {
         Ok(Prepared { model: model.to_owned(), body })
     }
 
-    /// Sends a chat request once, for `holder`. Bodies that are not streamed are read by the SDK, and counted when they are here.
+    /// Sends a chat request once, for `holder`. Of an answer no more is read than `holder` has room for.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer.
@@ -106,7 +106,7 @@ impl BedrockClient {
         mut held: HeldBytes,
     ) -> Result<Received<Completion>, Failure> {
         let client = self.client().await?;
-        let exchange = Exchange::new(prepared.body.clone(), self.settings.headers.clone());
+        let exchange = Exchange::new(prepared.body.clone(), self.settings.headers.clone(), self.stream);
         let context = &self.context();
         if self.stream {
             let request = client.converse_stream().model_id(&prepared.model).customize().interceptor(exchange.clone());
@@ -114,21 +114,13 @@ impl BedrockClient {
             return stream::read(output, &exchange, sent_at, context, held).await;
         }
         let request = client.converse().model_id(&prepared.model).customize().interceptor(exchange.clone());
-        let value = match request.send().await {
-            Ok(_) => answer::read(&exchange, context),
-            // An answer that the SDK's types cannot hold, such as one with a new kind of block, may still be usable.
-            Err(error) if error.raw_response().is_some_and(|response| response.status().is_success()) => {
-                answer::read(&exchange, context).map_err(|unread| Failure {
-                    usage: unread.usage,
-                    tier: unread.tier,
-                    ..failure::explain(&error, context)
-                })
-            }
-            Err(error) => Err(failure::explain(&error, context)),
-        }?;
-        held.grow(value.reply.bytes()).await.map_err(|error| {
-            Failure::unanswered(ErrorClass::BadResponse, format!("the answer cannot be held: {error}"))
-        })?;
+        // The body of a good answer is read here, so that the SDK may miss it: all that it has to say then is about other answers.
+        if let Err(error) = request.send().await
+            && error.raw_response().is_none_or(|response| !response.status().is_success())
+        {
+            return Err(failure::explain(&error, context));
+        }
+        let value = answer::read(exchange.whole_answer(&mut held).await, context)?;
         Ok(Received { value, held })
     }
 

@@ -23,7 +23,7 @@ use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, ReadContext, trouble};
 
 /// Longest answer read, in bytes; one beyond it is a bad response.
-const ANSWER_MAX: usize = 64 << 20;
+pub(super) const ANSWER_MAX: usize = 64 << 20;
 
 /// Reads a stream to its end.
 ///
@@ -40,7 +40,7 @@ pub(super) async fn read(
     let mut gathered = Gathered::default();
     let mut first_token = None;
     let broken = |detail: &str| trouble::in_stream(ErrorClass::BadResponse, detail.to_owned());
-    let headers = exchange.answer().ok_or_else(|| broken("there was no answer"))?.headers;
+    let headers = exchange.answered_headers().ok_or_else(|| broken("there was no answer"))?;
     loop {
         let event = match stream.recv().await {
             Ok(Some(event)) => event,

@@ -104,6 +104,32 @@ async fn one_client_is_made_for_all_calls() {
     assert_eq!((server.seen().len(), server.connections()), (3, 1));
 }
 
+#[tokio::test]
+async fn an_answer_without_end_is_given_up_when_a_call_can_hold_no_more_of_it() {
+    static MORE: [u8; 16 << 10] = [b'x'; 16 << 10];
+    let begin = b"HTTP/1.1 200 X\r\nconnection: close\r\n\r\n{\"output\":\"".to_vec();
+    let server = Server::scripted(vec![Step::Trickle(begin, &MORE)]).await;
+    let client = open(&spec(&server));
+    // A call holds a quarter of it at most.
+    let budget = regatta_memory::ByteBudget::new(1 << 20);
+    let prepared = client.prepare(MODEL, &hi()).unwrap();
+    let failure = client.once(&prepared, &budget.holder()).await.unwrap_err();
+    assert_eq!((failure.class, failure.status), (ErrorClass::BadResponse, Some(200)), "{failure:?}");
+    assert!(failure.detail.contains("the answer cannot be held"), "{failure:?}");
+    assert_eq!(budget.held(), 0);
+}
+
+#[tokio::test]
+async fn an_answer_holds_what_it_takes_once_it_is_parsed() {
+    let server = Server::scripted(vec![Step::ok(CALLS)]).await;
+    let client = open(&spec(&server));
+    let budget = regatta_memory::ByteBudget::new(1 << 20);
+    let prepared = client.prepare(MODEL, &hi()).unwrap();
+    let received = client.once(&prepared, &budget.holder()).await.unwrap();
+    let parsed = regatta_memory::parsed_bytes(CALLS.as_bytes());
+    assert_eq!((received.held.bytes(), budget.held()), (parsed, parsed));
+}
+
 fn json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
