@@ -94,7 +94,7 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use regatta_tests::Authority;
     use tokio::net::TcpListener;
     use tokio_util::sync::CancellationToken;
@@ -104,6 +104,12 @@ mod tests {
     use crate::client::Client;
 
     type Files = regatta_tests::Identity;
+
+    /// A server that shows a certificate for `localhost` of an authority that nobody knows.
+    pub(crate) fn strangers(folder: &Path) -> TlsAcceptor {
+        let shown = Authority::new(folder, "stranger").unwrap().issue("localhost").unwrap();
+        super::server(identity(&shown), None).unwrap()
+    }
 
     fn identity(files: &Files) -> Identity<'_> {
         Identity { certificate: &files.certificate, key: &files.key }

@@ -6,6 +6,7 @@ mod echo;
 mod marker;
 mod misplaced;
 mod places;
+mod shown;
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -102,8 +103,12 @@ struct Marked {
     deployment: Deployment,
     /// Address of the endpoint, receiver, issuer and collector, which repeats what it is sent.
     echo: SocketAddr,
-    /// Certificate and key of all processes.
+    /// Authority of the certificates of servers and clients.
+    authority: Authority,
+    /// Certificate and key of all processes, which they show to servers.
     identity: Identity,
+    /// Certificate and key of a coordinator, which it shows to clients.
+    server: Identity,
     tap: Tap,
     metrics: Vec<(&'static str, SocketAddr)>,
     roles: Vec<Process>,
@@ -126,8 +131,10 @@ impl Marked {
             ("worker", Some(policy_of_worker(&folder, echo))),
             ("scorer", None),
         ];
-        let identity = Authority::new(&folder, "authority").unwrap().issue("marked.example").unwrap();
-        let mut marked = Self { deployment, echo, identity, tap, metrics: Vec::new(), roles: Vec::new() };
+        let authority = Authority::new(&folder, "authority").unwrap();
+        let (identity, server) = (authority.issue("marked.example").unwrap(), authority.issue("localhost").unwrap());
+        let (metrics, roles) = (Vec::new(), Vec::new());
+        let mut marked = Self { deployment, echo, authority, identity, server, tap, metrics, roles };
         for (role, policy) in policies {
             let metrics = free_address().await.unwrap();
             let mut command = marked.command(role);
@@ -162,6 +169,7 @@ impl Marked {
         command.env("AMQP_URL", &self.tap.url).envs(VARIABLES).args(["--log", "trace"]);
         // Nothing of these tests goes through it, but what opens connections reads it.
         command.env("HTTPS_PROXY", format!("http://proxy:{OF_PROXY}@127.0.0.1:9"));
+        command.env("NO_PROXY", "localhost");
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{}", self.echo));
         command.env("OTEL_EXPORTER_OTLP_HEADERS", format!("x-collector-key={OF_COLLECTOR}"));
         command.env("OPENAI_BASE_URL", format!("http://user:{OF_PROVIDER}@127.0.0.1:9/v1"));
@@ -254,6 +262,7 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
     places.extend(misplaced::refusals(&marked, &token).await);
     places.extend(pages(deployment, operator).await);
     places.extend(misplaced::in_an_address_of_the_workers(&marked, &token).await);
+    places.extend(shown::over_tls(&marked, &sweep).await);
     for arguments in [
         &["status"][..],
         &["status", &sweep, "--json"],
@@ -322,7 +331,8 @@ async fn no_secret_is_in_anything_that_a_deployment_writes_says_sends_or_shows()
         Marker::new("the address of an issuer's keys", OF_ISSUER),
         Marker::new("a proxy's password", OF_PROXY),
         Marker::new("the password in a provider's address", OF_PROVIDER),
-        Marker::of_key("a private key", &std::fs::read_to_string(&marked.identity.key).unwrap()),
+        Marker::of_key("a client's private key", &std::fs::read_to_string(&marked.identity.key).unwrap()),
+        Marker::of_key("a server's private key", &std::fs::read_to_string(&marked.server.key).unwrap()),
         Marker::new("a misplaced secret", MISPLACED),
     ]);
     let mut found = String::new();

@@ -79,9 +79,13 @@ async fn keys_in_place_of_certificates(marked: &Marked, token: &str) -> Vec<Plac
     let certificate = marked.identity.certificate.display().to_string();
     let key = marked.identity.key.display().to_string();
     let swapped = ["status", "--client-cert", key.as_str(), "--client-key", certificate.as_str()];
+    let server = marked.server.key.display().to_string();
+    let served =
+        ["coordinator", "--listen", "127.0.0.1:0", "--tls-key", server.as_str(), "--tls-cert", server.as_str()];
     vec![
         said(marked, token, &["status", "--ca", &key], "holds no certificate").await,
         said(marked, token, &swapped, "failed to read a private key").await,
+        said(marked, token, &served, "holds no certificate").await,
     ]
 }
 

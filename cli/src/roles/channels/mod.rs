@@ -96,6 +96,7 @@ fn check_variable(name: &str) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
@@ -128,6 +129,27 @@ commands: { page: { command: [/bin/page] } }",
         let error = channels.knows("command/ci").unwrap_err();
         assert_eq!(error, "the coordinator's policy (--policy) has no command/ci; it has webhook/ci, command/page");
         assert!(Channels::default().knows("webhook/ci").unwrap_err().ends_with("it has none"));
+    }
+
+    #[tokio::test]
+    async fn a_receiver_whose_certificate_is_a_strangers_gets_nothing_and_it_is_said_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}/hunter2", listener.local_addr().unwrap().port());
+        let (tls, stop) = (Some(crate::tls::tests::strangers(folder.path())), CancellationToken::new());
+        let serving = crate::listener::serve_tls(listener, tls, 64, axum::Router::new(), stop.clone());
+        let channels = parsed(&format!("webhooks: {{ ci: {{ url: '{url}', secret_env: GOOD }} }}")).unwrap();
+        let message = Message {
+            id: "msg_1".to_owned(),
+            channel: "webhook/ci".to_owned(),
+            body: "{}".to_owned(),
+            at: jiff::Timestamp::UNIX_EPOCH,
+        };
+        let problem = channels.send(&message).await.unwrap_err();
+        assert!(problem.contains("name the file of that authority with SSL_CERT_FILE"), "{problem}");
+        assert!(!problem.contains("hunter2"), "{problem}");
+        stop.cancel();
+        serving.await.unwrap();
     }
 
     #[test]

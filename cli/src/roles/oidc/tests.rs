@@ -13,13 +13,16 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prop_assert;
 use proptest::test_runner::{Config, TestRunner};
 use regatta_proto::ManualClock;
+use regatta_tests::Logged;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
 use serde_json::json;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::hostile::{nearly, nearly_text};
+use crate::tls::tests::strangers;
 
 const NOW: i64 = 1_800_000_000;
 
@@ -90,10 +93,18 @@ async fn keys(State(published): State<Arc<Published>>) -> Json<Value> {
 
 impl Desk {
     async fn open(published_keys: &[&Key], more: Value) -> Self {
+        Self::open_over(None, published_keys, more).await
+    }
+
+    async fn open_over(tls: Option<TlsAcceptor>, published_keys: &[&Key], more: Value) -> Self {
         crate::embedded::install_tls();
         let published = Arc::new(Published::default());
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap();
+        let url = match tls {
+            Some(_) => format!("https://localhost:{}", address.port()),
+            None => format!("http://{address}"),
+        };
         *locked(&published.issuer) = url.clone();
         *locked(&published.keys) = published_keys.iter().map(|key| key.public()).collect();
         let routes = axum::Router::new()
@@ -101,7 +112,7 @@ impl Desk {
             .route("/keys", get(keys))
             .with_state(published.clone());
         let stop = CancellationToken::new();
-        crate::listener::serve(listener, routes, stop.clone());
+        crate::listener::serve_tls(listener, tls, 64, routes, stop.clone());
         let mut declared = json!({
             "issuer": url, "audience": "regatta", "owner_claim": "email",
             "grants": { "admins": ["admin"], "people": ["read", "submit"] },
@@ -350,6 +361,20 @@ async fn keys_outlive_an_issuer_that_is_away_for_a_while_and_not_for_ever() {
     desk.clock.advance(SignedDuration::from_hours(2));
     let answer = desk.verify(&key.sign(&claims)).await;
     assert!(matches!(&answer, Err(Unverified::Unavailable(why)) if why.contains("cannot be had")), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_issuer_whose_certificate_is_a_strangers_is_asked_for_no_keys_and_the_log_says_what_to_do() {
+    let (logged, _listening) = Logged::listen();
+    let folder = tempfile::tempdir().unwrap();
+    let key = Key::new("one");
+    let desk = Desk::open_over(Some(strangers(folder.path())), &[&key], json!({})).await;
+    let answer = desk.verify(&key.sign(&desk.claims())).await;
+    assert!(matches!(&answer, Err(Unverified::Unavailable(why)) if why.contains("cannot be had")), "{answer:?}");
+    assert_eq!(desk.fetches(), 0);
+    let lines = logged.lines();
+    let is_told = |line: &String| line.contains("name the file of that authority with SSL_CERT_FILE");
+    assert!(lines.iter().any(is_told), "{lines:?}");
 }
 
 #[test]
