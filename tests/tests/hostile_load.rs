@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::StreamExt as _;
 use futures::future::join_all;
+use futures::stream::FuturesUnordered;
 use regatta_tests::regatta::{Process, finish, regatta, workspace};
 use regatta_tests::{Deployment, unique_name};
 use serde_json::{Value, json};
@@ -28,8 +30,21 @@ const UPLOAD_BYTES: usize = 250 << 20;
 /// Bytes of a file that is really stored, and how often a submission lists it.
 const STORED_BYTES: usize = 4 << 20;
 const LISTED: usize = 80;
-/// Connections on which half a head is sent: more than a listener has places for.
+/// Connections of one address on which half a head is sent: more than a listener has places for.
 const HALF_SENT: usize = 600;
+/// Addresses whose shares of the connections are together more than a listener has places for, and the share of each.
+const CROWD: [&str; 9] = [
+    "127.0.1.1",
+    "127.0.1.2",
+    "127.0.1.3",
+    "127.0.1.4",
+    "127.0.1.5",
+    "127.0.1.6",
+    "127.0.1.7",
+    "127.0.1.8",
+    "127.0.1.9",
+];
+const SHARE: usize = 64;
 /// Addresses of this machine, as of several strangers: half-sent heads, uploads, looks at files, forms, and whoever submits.
 const ADDRESSES: [&str; 5] = ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.1"];
 /// Longest wait of somebody at another address while one has all the connections that it can get.
@@ -174,6 +189,37 @@ impl Attacker {
         self.post("/v1/sweeps", &json!({ "spec": spec, "data": { "worfbench": { "files": files } } }).to_string()).await
     }
 
+    /// Connections on which half a head is sent. One that is too many may be closed already.
+    async fn half_heads(&self, count: usize) -> Vec<TcpStream> {
+        let mut half_sent = Vec::new();
+        for _ in 0..count {
+            let mut stream = self.connect().await.unwrap();
+            let _ = stream.write_all(b"GET /v1/sweeps HTTP/1.1\r\nhost:").await;
+            half_sent.push(stream);
+        }
+        half_sent
+    }
+
+    /// Takes all places of the listener from many addresses. Whoever comes then is let in once a head has had its time.
+    async fn crowd(self) {
+        let mut half_sent = Vec::new();
+        for address in CROWD {
+            half_sent.extend(self.from(address).half_heads(SHARE).await);
+        }
+        let mut ends: FuturesUnordered<_> = half_sent.into_iter().map(ended).collect();
+        let look = self.answer(self.head("GET", "/v1/sweeps", ""), b"", 0);
+        tokio::pin!(look);
+        let is_closed_first = tokio::select! {
+            biased;
+            _ = ends.next() => true,
+            _ = &mut look => false,
+        };
+        assert!(is_closed_first, "all places are taken until a head has had its time");
+        let (status, _) = tokio::time::timeout(HEAD_TIME_MAX, look).await.unwrap().unwrap();
+        assert_eq!(status, 200, "whoever comes next is let in");
+        assert!(tokio::time::timeout(HEAD_TIME_MAX, ends.count()).await.is_ok(), "no half-sent head stays");
+    }
+
     /// Everything at once. Each is answered with a refusal, or not at all.
     async fn attack(self) {
         let digest = self.store(&vec![b'x'; STORED_BYTES]).await;
@@ -184,13 +230,7 @@ impl Attacker {
             files.push(json!({ "path": path, "digest": digest, "size": bytes.len() }));
         }
         let [halting, uploading, looking, forging, _] = ADDRESSES.map(|address| self.from(address));
-        let mut half_sent = Vec::new();
-        for _ in 0..HALF_SENT {
-            let mut stream = halting.connect().await.unwrap();
-            // One that is too many may be closed already.
-            let _ = stream.write_all(b"GET /v1/sweeps HTTP/1.1\r\nhost:").await;
-            half_sent.push(stream);
-        }
+        let half_sent = halting.half_heads(HALF_SENT).await;
         let look = self.answer(self.head("GET", "/v1/sweeps", ""), b"", 0);
         let (status, _) = tokio::time::timeout(OTHERS_WAIT_MAX, look).await.unwrap().unwrap();
         assert_eq!(status, 200, "whoever is at another address is let in");
@@ -246,12 +286,14 @@ async fn nested_yaml_is_refused() {
 
 /// Waits until the server has closed connections that do not go on with their heads.
 async fn closed(streams: Vec<TcpStream>) {
-    let ends = streams.into_iter().map(|mut stream| async move {
-        let mut answer = Vec::new();
-        // An answer, or a reset, are as good.
-        let _ = stream.read_to_end(&mut answer).await;
-    });
-    tokio::time::timeout(HEAD_TIME_MAX, join_all(ends)).await.unwrap();
+    tokio::time::timeout(HEAD_TIME_MAX, join_all(streams.into_iter().map(ended))).await.unwrap();
+}
+
+/// Waits for the end of a connection.
+async fn ended(mut stream: TcpStream) {
+    let mut answer = Vec::new();
+    // An answer, or a reset, are as good.
+    let _ = stream.read_to_end(&mut answer).await;
 }
 
 /// A coordinator whose limits are those of a real one: other tests play many people at one address.
@@ -282,6 +324,7 @@ async fn all_attacks_at_once_change_no_result_of_a_sweep_and_fill_no_memory() {
     let (worker, scorer) = (deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap());
     let id = deployment.submit(&spec).await.unwrap();
     Attacker::new(deployment.api()).attack().await;
+    Attacker::new(deployment.api()).crowd().await;
     let (code, directory) = deployment.finish(&id).await.unwrap();
     assert_eq!(code, Some(0));
     assert_little_memory(&[("coordinator", &coordinator), ("worker", &worker), ("scorer", &scorer)]);
