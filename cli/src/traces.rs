@@ -93,6 +93,10 @@ fn without_password(url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use jiff::Timestamp;
+    use regatta_tests::Logged;
+    use regatta_traces::{Span, SpanId, SpanKind, TraceId};
+    use tokio_util::sync::CancellationToken;
 
     use super::*;
 
@@ -130,6 +134,27 @@ mod tests {
         started(&["--otlp-endpoint", "http://otel.example:4318", "--otlp-plain-http"]).unwrap();
         started(&["--otlp-endpoint", "https://otel.example:4318"]).unwrap();
         started(&[]).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_collector_whose_certificate_is_a_strangers_is_sent_nothing_and_the_log_says_what_to_do() {
+        crate::embedded::install_tls();
+        let (logged, _listening) = Logged::listen();
+        let folder = tempfile::tempdir().unwrap();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://localhost:{}", listener.local_addr().unwrap().port());
+        let (acceptor, stop) = (Some(tls::tests::strangers(folder.path())), CancellationToken::new());
+        let serving = crate::listener::serve_tls(listener, acceptor, 64, axum::Router::new(), stop.clone());
+        let traces = start(&args(&["--otlp-endpoint", &url]), "regatta", &Registry::new()).unwrap();
+        let ids = (TraceId::from(1_u128), SpanId::from(1_u64), None);
+        let times = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        traces.tracer("regatta.worker").send(Span::new(ids, "chat m", SpanKind::Client, times));
+        traces.flush().await;
+        let lines = logged.lines();
+        let is_told = |line: &String| line.contains("name the file of that authority with --otlp-ca");
+        assert!(lines.iter().any(is_told), "{lines:?}");
+        stop.cancel();
+        serving.await.unwrap();
     }
 
     #[test]

@@ -8,13 +8,30 @@ use opentelemetry_otlp::{ExporterBuildError, Protocol, SpanExporter, WithExportC
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::resource::EnvResourceDetector;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter as _, SpanLinks};
+use regatta_proto::{TlsOptions, causes, with_handshake_advice};
 
 use crate::SpanEvent;
 use crate::tracer::Sent;
 
+/// Options by which whoever sends traces is told about TLS.
+const TLS_OPTIONS: TlsOptions = TlsOptions {
+    authorities: "--otlp-ca (OTEL_EXPORTER_OTLP_CERTIFICATE)",
+    identity: Some("--otlp-cert and --otlp-key"),
+};
+
 /// A collector of traces.
 #[derive(Debug)]
-pub struct Collector(SpanExporter);
+pub struct Collector {
+    exporter: SpanExporter,
+    probe: Probe,
+}
+
+/// Learns why a collector is not reached: the exporter says no more than that the network failed.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    client: reqwest::Client,
+    url: String,
+}
 
 /// Reason why a collector cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +60,7 @@ impl Collector {
             .with_protocol(Protocol::HttpBinary)
             .with_endpoint(url)
             .with_timeout(timeout)
-            .with_http_client(client)
+            .with_http_client(client.clone())
             .build();
         let mut exporter = exporter.map_err(|source| CollectorError { url: url.to_owned(), source })?;
         let service = service.into_iter().map(|(key, value)| KeyValue::new(key, value));
@@ -55,11 +72,19 @@ impl Collector {
             None => resource,
         };
         exporter.set_resource(&resource.build());
-        Ok(Self(exporter))
+        Ok(Self { exporter, probe: Probe { client, url: url.to_owned() } })
     }
 
-    pub(crate) fn into_exporter(self) -> SpanExporter {
-        self.0
+    pub(crate) fn into_parts(self) -> (SpanExporter, Probe) {
+        (self.exporter, self.probe)
+    }
+}
+
+impl Probe {
+    /// The reason with advice; `None` where somebody answers, whatever that is. The address is not in it.
+    pub(crate) async fn problem(&self) -> Option<String> {
+        let error = self.client.head(self.url.as_str()).send().await.err()?.without_url();
+        Some(with_handshake_advice(causes(&error), TLS_OPTIONS))
     }
 }
 

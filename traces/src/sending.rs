@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::otlp::span_data;
+use crate::otlp::{Probe, span_data};
 use crate::tracer::{Sent, Tracer};
 use crate::{Collector, TraceMetrics};
 
@@ -42,14 +42,21 @@ impl Traces {
     /// Sends the share `sampled` (0 to 1) of all traces to `collector`. Must be called in a runtime.
     #[must_use]
     pub fn start(collector: Collector, sampled: f64, metrics: TraceMetrics) -> Self {
-        Self::start_with(collector.into_exporter(), sampled, metrics)
+        let (exporter, probe) = collector.into_parts();
+        Self::start_with(exporter, Some(probe), sampled, metrics)
     }
 
-    fn start_with(exporter: impl SpanExporter + 'static, sampled: f64, metrics: TraceMetrics) -> Self {
+    fn start_with(
+        exporter: impl SpanExporter + 'static,
+        probe: Option<Probe>,
+        sampled: f64,
+        metrics: TraceMetrics,
+    ) -> Self {
         let (queue, spans) = mpsc::channel(QUEUED_MAX);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
-        let task = tasks.spawn(Sending { exporter, metrics: metrics.clone() }.run(spans, stop.clone())).abort_handle();
+        let sending = Sending { exporter, probe, metrics: metrics.clone() };
+        let task = tasks.spawn(sending.run(spans, stop.clone())).abort_handle();
         tasks.close();
         Self(Some(Sender { queue, sampled, metrics, stop, tasks, task }))
     }
@@ -75,6 +82,8 @@ impl Traces {
 
 struct Sending<E> {
     exporter: E,
+    /// Asked where the exporter fails, once for each line in the log.
+    probe: Option<Probe>,
     metrics: TraceMetrics,
 }
 
@@ -99,6 +108,11 @@ impl<E: SpanExporter> Sending<E> {
                 Err(error) => {
                     self.metrics.dropped.with_label_values(&["collector"]).inc_by(count);
                     if outage.fails().is_told {
+                        let problem = match &self.probe {
+                            Some(probe) => probe.problem().await,
+                            None => None,
+                        };
+                        let error = problem.unwrap_or_else(|| error.to_string());
                         tracing::warn!(%error, spans = count, "the collector of traces did not take spans, which are dropped");
                     }
                 }

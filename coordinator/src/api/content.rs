@@ -264,6 +264,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn an_upload_that_gets_no_turn_in_time_is_told_to_come_back() {
+        let turns = Turns::default();
+        let _held = Arc::clone(&turns.uploads).acquire_many_owned(UPLOADS_MAX as u32).await.unwrap();
+        let refused = receive(&turns, Digest::of(b"file"), Body::from("file")).await.err().unwrap();
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_gets_no_turn_in_time_is_told_to_come_back() {
         let turns = Turns::default();
         let mut held = Vec::new();

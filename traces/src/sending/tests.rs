@@ -39,7 +39,7 @@ fn span(trace: u128) -> Span {
 
 fn started(fake: &Fake, sampled: f64) -> (Traces, TraceMetrics) {
     let metrics = TraceMetrics::register(&Registry::new()).unwrap();
-    (Traces::start_with(fake.clone(), sampled, metrics.clone()), metrics)
+    (Traces::start_with(fake.clone(), None, sampled, metrics.clone()), metrics)
 }
 
 fn dropped(metrics: &TraceMetrics) -> [u64; 2] {
