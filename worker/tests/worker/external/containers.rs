@@ -1,5 +1,4 @@
 //! Agents in containers, by a real engine: Podman, with an image of a shell that is made here. Where there is none, the tests say so.
-#![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +27,7 @@ impl Engine {
     /// `None`, and a sentence, where something is missing.
     fn available() -> Option<Self> {
         let skipped = |why: &str| {
-            println!("skipped: {why}");
+            regatta_tests::regatta::skipped("containers", why);
             None
         };
         let tests = std::env::current_exe().unwrap();

@@ -1,11 +1,11 @@
 //! Agents in pods, by a cluster of our own: no real one is asked here.
-#![expect(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use regatta_bridge::BridgePlace;
 use regatta_proto::{Cause, Event, ExternalAgent, HowEnded, Outcome, Report, SessionOutcome};
+use regatta_tests::regatta::skipped;
 use regatta_tests::{Authority, ServerTls};
 use regatta_worker::{AgentAuthorities, Policy, PolicyFile, WorkerConfig};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn relay() -> Option<PathBuf> {
     let tests = std::env::current_exe().unwrap();
     let relay = tests.parent().unwrap().parent().unwrap().join("examples/relay");
     if !relay.is_file() {
-        println!("skipped: the example `relay` of this crate is not built");
+        skipped("pods", "the example `relay` of this crate is not built");
         return None;
     }
     Some(relay)

@@ -197,7 +197,7 @@ async fn one_at_a_private_address_is_not_asked_unless_the_policy_names_it() {
     let leads_here = found.is_ok_and(|mut found| found.any(|address| address.ip().is_loopback()));
     let by_name = leads_here.then(|| url.replace("127.0.0.1", &host));
     if by_name.is_none() {
-        eprintln!("skipped: this machine's own name does not resolve to loopback");
+        regatta_tests::regatta::skipped("services", "this machine's own name does not resolve to loopback");
     }
     for url in by_name.into_iter().chain([url]) {
         let before = connections.load(Ordering::SeqCst);
