@@ -83,7 +83,7 @@ impl Collector {
 impl Probe {
     /// The reason with advice; `None` where somebody answers, whatever that is. The address is not in it.
     pub(crate) async fn problem(&self) -> Option<String> {
-        let error = self.client.head(self.url.as_str()).send().await.err()?.without_url();
+        let error = self.client.get(self.url.as_str()).send().await.err()?.without_url();
         Some(with_handshake_advice(causes(&error), TLS_OPTIONS))
     }
 }
