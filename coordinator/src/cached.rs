@@ -147,8 +147,8 @@ impl Coordinator {
             // Each time: a sweep may have been submitted meanwhile.
             if let Some(sweep) = self.replaying().await? {
                 problems.note(format!(
-                    "cached responses stay while sweep {sweep} runs, which only replays them or whose lock cannot be read; run this again once it has \
-                     ended"
+                    "cached responses stay while sweep {sweep} runs, which only replays them or whose lock cannot be read; the next removal once it has \
+                     ended takes them"
                 ));
                 return Ok(());
             }

@@ -1,4 +1,5 @@
-//! Removal of what is old by the leader itself: what the policies of schedules no longer keep of their nights, and objects that nothing refers to.
+//! Removal of what is old by the leader itself: what the policies of schedules no longer keep of their nights, objects that nothing refers to, and
+//! cached responses where there is a policy for them.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use regatta_proto::causes;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::sync::CancellationToken;
 
+use crate::cached::CachedWish;
 use crate::problems::Problems;
 use crate::retention::Passed;
 use crate::unused::Removal;
@@ -18,8 +20,8 @@ const FIRST_AFTER: Duration = Duration::from_secs(600);
 const EVERY: Duration = Duration::from_secs(6 * 3600);
 
 impl Coordinator {
-    /// Removes every six hours, while this process leads, what schedules with a `retention` do not keep, and objects that nothing refers to where
-    /// these are not kept for good, until `stop` fires. Runs beside [`Coordinator::run`], in a task of its own.
+    /// Removes every six hours, while this process leads, what schedules with a `retention` do not keep, and objects that nothing refers to and
+    /// cached responses that are old where these are not kept for good, until `stop` fires. Runs beside [`Coordinator::run`], in a task of its own.
     pub fn keep_removing<'a>(&'a self, stop: CancellationToken) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             // Others may remove what this one refers to.
@@ -49,6 +51,11 @@ impl Coordinator {
             // Objects that nothing refers to go beside nights that cannot.
             Err(error) => tell(&causes(&error)),
         }
+        self.remove_all_unused().await?;
+        self.remove_old_cached().await
+    }
+
+    async fn remove_all_unused(&self) -> Result<(), CoordinatorError> {
         loop {
             self.lead_beside_dispatching().await?;
             let Removal { unused, problems } = self.remove_unused(true).await;
@@ -56,6 +63,19 @@ impl Coordinator {
             if !unused.left {
                 return Ok(());
             }
+        }
+    }
+
+    /// Removes cached responses that are older than they are kept, some at a time, so that a lead that is lost meanwhile ends it.
+    async fn remove_old_cached(&self) -> Result<(), CoordinatorError> {
+        let Some(days) = self.config.cached_days else { return Ok(()) };
+        let mut from = 0;
+        loop {
+            self.lead_beside_dispatching().await?;
+            let (removed, problems) = self.remove_cached(CachedWish { days, from }, true).await;
+            tell_of(problems);
+            let Some(next) = removed.next else { return Ok(()) };
+            from = next;
         }
     }
 

@@ -52,6 +52,7 @@ BY_PATH = {
     "networkPolicy.traces": OBJECTS,
     "networkPolicy.tracePorts": {"type": "array", "items": {"type": "integer"}},
     "coordinator.replicas": {"type": "integer", "minimum": 1},
+    "coordinator.cachedDays": {"type": "integer", "minimum": 0, "maximum": 3650},
     "coordinator.service.type": {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
     "scorer.batch": {"type": "integer", "minimum": 1, "maximum": 10000},
     "scorer.autoscaling.kind": {"enum": ["none", "keda"]},

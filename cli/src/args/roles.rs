@@ -178,6 +178,10 @@ pub(crate) struct CoordinatorArgs {
     /// them; longer than any upload takes with its submission. For good, unless this is given: no other deployment may use the bucket and prefix then
     #[arg(long, value_name = "HOURS", env = "REGATTA_KEEP_UNUSED_H", value_parser = clap::value_parser!(u16).range(1..=8760))]
     pub(crate) keep_unused_h: Option<u16>,
+    /// Days for which cached responses are kept after they were written: the leader removes older ones every six hours, but none while a sweep runs
+    /// that only replays them. For good, unless this is given
+    #[arg(long, value_name = "DAYS", env = "REGATTA_CACHED_DAYS", value_parser = clap::value_parser!(u16).range(1..=3650))]
+    pub(crate) cached_days: Option<u16>,
     /// Seconds without any outcome, and without a job that waits, after which jobs in doubt after a crash are dispatched again; longer than the broker takes to notice that
     /// a worker is gone, two heartbeats of 20 s unless AMQP_URL says otherwise: what a stopped worker holds would be run twice
     #[arg(long, env = "REGATTA_DOUBTFUL_AFTER_S", default_value_t = 75)]

@@ -60,6 +60,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         window: args.window,
         doubtful_after: Duration::from_secs(args.doubtful_after_s),
         keep_unused: args.keep_unused_h.map(|hours| SignedDuration::from_hours(i64::from(hours))),
+        cached_days: args.cached_days.map(u32::from),
         ..CoordinatorConfig::default()
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());

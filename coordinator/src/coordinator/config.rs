@@ -33,6 +33,9 @@ pub struct CoordinatorConfig {
     /// Time for which stored objects that nothing refers to are kept after their last use, longer than an upload takes with the submission that
     /// it is for. `None` keeps them for good: only who knows that the bucket and its prefix are of this deployment alone can have any removed.
     pub keep_unused: Option<SignedDuration>,
+    /// Days for which the leader keeps cached responses after they were written. `None` keeps them for good: nobody but people knows which run is to be
+    /// replayed later.
+    pub cached_days: Option<u32>,
     /// True if jobs survive this process (RabbitMQ), false if not (memory).
     pub queue_survives: bool,
 }
@@ -51,6 +54,7 @@ impl Default for CoordinatorConfig {
             running_within: Duration::from_secs(100),
             leases_return_within: Duration::from_secs(5),
             keep_unused: None,
+            cached_days: None,
             queue_survives: true,
         }
     }

@@ -3,9 +3,11 @@
 use std::time::{Duration, SystemTime};
 
 use jiff::SignedDuration;
+use regatta_backends::Ledger;
 use regatta_backends::blobs::{response_folder, response_key};
 use regatta_coordinator::{CachedWish, GcRequest, GcResult};
 use regatta_proto::{Digest, SweepState};
+use tokio_util::sync::CancellationToken;
 
 use crate::stage::{Process, Stage, spec};
 
@@ -92,4 +94,64 @@ async fn a_request_that_goes_on_looks_at_the_folders_that_are_left_and_at_nothin
     let after = gc(&process, 30, first + 1, false).await;
     assert_eq!((after.cached.objects, after.kept), (0, 0));
     assert_eq!(gc(&process, 30, first, false).await.cached.objects, 1);
+}
+
+/// A stage whose leader keeps responses for `cached_days`, a hundred days after one was written and twenty after another: their keys.
+async fn stage_that_keeps(cached_days: Option<u32>) -> (Stage, String, String) {
+    let mut stage = Stage::set().await;
+    // No thread beside the test's: time passes when nothing is left to do. Responses are files all the same, because those have an age.
+    stage.ledger = Ledger::in_memory().unwrap();
+    stage.config.cached_days = cached_days;
+    let (old, young) = (cached(&stage, "old", 1).await, cached(&stage, "young", 81).await);
+    stage.clock.advance(SignedDuration::from_hours(24 * 101));
+    (stage, old, young)
+}
+
+/// Passes so many hours of a leader that removes what is old.
+async fn leads_for(process: &Process, hours: u64) {
+    let (coordinator, stop) = (process.coordinator.clone(), CancellationToken::new());
+    let stopped = stop.clone();
+    let removing = tokio::spawn(async move { coordinator.keep_removing(stopped).await });
+    tokio::time::sleep(Duration::from_secs(hours * 3600)).await;
+    stop.cancel();
+    removing.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leader_removes_responses_that_are_older_than_it_keeps_them_by_itself() {
+    let (stage, _, young) = stage_that_keeps(Some(30)).await;
+    leads_for(&stage.process(), 7).await;
+    assert_eq!(there(&stage).await, [young]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_not_told_for_how_long_keeps_responses_for_good() {
+    let (stage, ..) = stage_that_keeps(None).await;
+    leads_for(&stage.process(), 7).await;
+    assert_eq!(there(&stage).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leader_leaves_responses_to_a_sweep_that_can_only_replay_them_until_it_has_ended() {
+    let (stage, _, young) = stage_that_keeps(Some(30)).await;
+    let process = stage.process();
+    let sweep = stage.submit(&process, &spec("s", 2, "cache: replay\n")).await;
+    leads_for(&process, 7).await;
+    assert_eq!(there(&stage).await.len(), 2);
+    assert!(stage.end(&sweep.id, SweepState::Complete, stage.clock_now()).await);
+    leads_for(&process, 7).await;
+    assert_eq!(there(&stage).await, [young]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_leader_removes_no_response_that_another_database_may_have_cached() {
+    let (stage, _, young) = stage_that_keeps(Some(30)).await;
+    let process = stage.process();
+    let neighbour = "ledgers/copy.json";
+    stage.blobs().put(neighbour, "{}".into()).await.unwrap();
+    leads_for(&process, 7).await;
+    assert_eq!(there(&stage).await.len(), 2);
+    stage.blobs().delete(neighbour).await.unwrap();
+    leads_for(&process, 7).await;
+    assert_eq!(there(&stage).await, [young]);
 }

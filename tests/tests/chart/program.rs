@@ -67,6 +67,23 @@ fn roles_send_traces_to_the_collector_that_is_named_and_to_none_by_default() {
 }
 
 #[test]
+fn coordinators_keep_cached_responses_for_good_unless_the_values_say_for_how_long() {
+    let Some(renderer) = renderer("chart") else { return };
+    let days = |set: &str| -> Vec<String> {
+        let objects = objects_of(renderer, set);
+        let variables = objects
+            .iter()
+            .filter_map(pod)
+            .flat_map(containers)
+            .flat_map(|container| items(field(container, "env")))
+            .filter(|variable| word(field(variable, "name")) == "REGATTA_CACHED_DAYS");
+        variables.map(|variable| word(field(variable, "value")).to_owned()).collect()
+    };
+    assert_eq!(days("minimal"), Vec::<String>::new());
+    assert_eq!(days("everything"), ["90"], "of coordinators alone");
+}
+
+#[test]
 fn the_specs_of_smoke_tests_and_of_the_demonstration_are_specs() {
     let Some(renderer) = renderer("chart") else { return };
     let folder = tempfile::tempdir().unwrap();
