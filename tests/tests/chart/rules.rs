@@ -65,22 +65,35 @@ fn rules_are_right_and_every_alert_is_tested_both_ways() {
     let cases = workspace().join("helm/tests/rules.yaml");
     succeeds(Command::new("promtool").args(["test", "rules"]).arg(&cases));
     let cases: Value = serde_yaml_ng::from_str(&std::fs::read_to_string(cases).unwrap()).unwrap();
-    let fired = serde_yaml_ng::to_string(&cases).unwrap();
-    for alert in alerts(&rules()) {
-        assert!(fired.contains(&format!("alertname=\"{alert}\"")), "no test has {alert} fire");
-    }
-    // Some case has what an alert looks at, and a moment at which it does not fire all the same.
-    let rules = rules();
+    let cases = items(field(&cases, "tests"));
+    let (rules, mut of_alerts) = (rules(), 0);
     for alert in alerts(&rules) {
+        let (firing, silent) = (named_after(cases, &alert, "fires"), named_after(cases, &alert, "is silent"));
+        assert!(!firing.is_empty() && !silent.is_empty(), "{alert}: {} {}", firing.len(), silent.len());
+        assert!(firing.iter().all(|case| fired(case).contains(&alert)), "{alert} does not fire in each of {firing:?}");
         let looked_at = looked_at(&rules, &alert);
-        let is_silent = |case: &&Value| {
+        for case in &silent {
             let given = metrics(&serde_yaml_ng::to_string(field(case, "input_series")).unwrap());
-            let fires = |test: &Value| serde_yaml_ng::to_string(test).unwrap().contains(&format!("\"{alert}\""));
-            !given.is_disjoint(&looked_at)
-                && items(field(case, "promql_expr_test")).iter().any(|test| !fires(field(test, "exp_samples")))
-        };
-        assert!(items(field(&cases, "tests")).iter().any(|case| is_silent(&case)), "no test has {alert} be silent");
+            assert!(!given.is_disjoint(&looked_at), "{alert} is silent for want of what it looks at: {case:?}");
+            let asked = items(field(case, "promql_expr_test"));
+            let asks_for_all = asked.iter().any(|test| word(field(test, "expr")).contains("(ALERTS{alertstate="));
+            assert!(asks_for_all && !fired(case).contains(&alert), "{alert} is not silent: {case:?}");
+        }
+        of_alerts += firing.len() + silent.len();
     }
+    assert_eq!(of_alerts, cases.len(), "each case is named after an alert");
+}
+
+/// Cases that are named after an alert and what it does in them.
+fn named_after<'c>(cases: &'c [Value], alert: &str, does: &str) -> Vec<&'c Value> {
+    let beginning = format!("{alert} {does}: ");
+    cases.iter().filter(|case| word(field(case, "name")).starts_with(&beginning)).collect()
+}
+
+/// Alerts that a case has fire at some moment, as text.
+fn fired(case: &Value) -> String {
+    let moments = items(field(case, "promql_expr_test")).iter();
+    moments.map(|test| serde_yaml_ng::to_string(field(test, "exp_samples")).unwrap()).collect()
 }
 
 /// Metrics that an alert looks at, by way of recorded series too.
