@@ -1,5 +1,9 @@
 //! Pods are restricted, bounded, asked whether they are well, reached by either family of addresses, and given time to end.
 
+use std::path::Path;
+
+use regatta_proto::{EndpointKind, EndpointSpec};
+use regex::Regex;
 use serde_yaml_ng::Value;
 
 use crate::rendering::{all, containers, field, items, kind, named, objects_of, pod, renderer, word};
@@ -111,28 +115,55 @@ fn a_pod_has_the_time_to_drain_and_to_hand_over() {
     }
 }
 
+/// The object by which KEDA scales a pool.
+fn scaled(renderer: &Path, set: &str, pool: &str) -> Value {
+    named(&objects_of(renderer, set), "ScaledObject", &format!("nightly-regatta-worker-{pool}")).clone()
+}
+
+#[test]
+fn a_pool_wakes_for_every_queue_of_its_endpoints_however_long_its_name_and_for_no_other() {
+    let Some(renderer) = renderer("chart") else { return };
+    let endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
+    let queue = |sweep: &str, name: &str| {
+        format!("regatta.jobs.{}", endpoint.queue(&name.parse().unwrap(), &sweep.parse().unwrap()))
+    };
+    let names = |set: &str, pool: &str| {
+        let object = scaled(renderer, set, pool);
+        let names = field(&items(field(&object, "spec.triggers"))[0], "metadata.queueName");
+        Regex::new(word(names)).unwrap()
+    };
+    let (of_two, of_all) = (names("several-pools", "openai"), names("scale-to-zero", "default"));
+    let long = "nightly-".repeat(25);
+    for sweep in ["s", "nightly-2026.11.29", long.as_str()] {
+        for name in ["openai", "azure"] {
+            assert!(of_two.is_match(&queue(sweep, name)), "{sweep} {name}");
+        }
+        for name in ["openai-eu", "myopenai", "minilm"] {
+            assert!(!of_two.is_match(&queue(sweep, name)), "{sweep} {name}");
+            assert!(of_all.is_match(&queue(sweep, name)), "{sweep} {name}: it serves all endpoints");
+        }
+    }
+    for other in ["regatta.reports.0", "regatta.aside", "regatta.dead", "other.jobs.s.openai"] {
+        assert!(!of_two.is_match(other) && !of_all.is_match(other), "{other}");
+    }
+}
+
 #[test]
 fn a_pool_never_has_more_pods_than_its_endpoints_keep_busy() {
     let Some(renderer) = renderer("chart") else { return };
-    let scaled = |set: &str, pool: &str| {
-        let objects = objects_of(renderer, set);
-        let name = format!("nightly-regatta-worker-{pool}");
-        let is_it = |one: &Value| kind(one) == "ScaledObject" && word(field(one, "metadata.name")) == name;
-        objects.into_iter().find(is_it).unwrap()
-    };
     // 130 calls at once over 50 sessions a pod, of at most 40 pods.
-    let openai = scaled("several-pools", "openai");
+    let openai = scaled(renderer, "several-pools", "openai");
     assert_eq!(field(&openai, "spec.maxReplicaCount").as_u64(), Some(3));
     let queue = &items(field(&openai, "spec.triggers"))[0];
     assert_eq!(word(field(queue, "metadata.queueName")), "^regatta[.]jobs[.].*[.](azure|openai)$");
     // All endpoints: as many as were allowed, from none.
-    let all = scaled("scale-to-zero", "default");
+    let all = scaled(renderer, "scale-to-zero", "default");
     assert_eq!(
         (field(&all, "spec.minReplicaCount").as_u64(), field(&all, "spec.maxReplicaCount").as_u64()),
         (Some(0), Some(200))
     );
     // With a Prometheus, what the limits allow at present counts too.
-    let followed = scaled("everything", "default");
+    let followed = scaled(renderer, "everything", "default");
     assert_eq!(word(field(&followed, "spec.advanced.scalingModifiers.formula")), "min(queue, capacity)");
     let query = word(field(&items(field(&followed, "spec.triggers"))[1], "metadata.query")).trim().to_owned();
     assert_eq!(
