@@ -72,13 +72,15 @@ impl Node {
     /// When `folder` cannot be written to.
     pub(crate) fn configure(&self, folder: &Path, tls: Option<&ServerTls>) -> Result<(), HarnessError> {
         // The memory limit is absolute, or 40 % of a large machine would be one test's; the log of a quorum queue is
-        // small, for the broker keeps it in memory. A disk with little space left must not block publishers.
+        // small, for the broker keeps it in memory. A disk with little space left must not block publishers. The time-out of consumers
+        // is that of `deploy/rabbitmq.conf`.
         let mut config = format!(
             "listeners.tcp.local = 127.0.0.1:{}\n\
              default_user = regatta\n\
              default_pass = {PASSWORD}\n\
              vm_memory_high_watermark.absolute = 1GB\n\
              disk_free_limit.absolute = 50MB\n\
+             consumer_timeout = 1800000\n\
              raft.wal_max_size_bytes = 16777216\n\
              log.file = false\n\
              log.console = true\n\

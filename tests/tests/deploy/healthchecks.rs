@@ -30,7 +30,7 @@ fn command_of(check: &[String]) -> (&str, &[String]) {
 }
 
 /// A server of our own; `None`, with a sentence, where its programs are not installed, as where the environment names a server.
-fn installed<T>(started: Result<T, HarnessError>) -> Option<T> {
+pub(crate) fn installed<T>(started: Result<T, HarnessError>) -> Option<T> {
     if let Err(missing @ HarnessError::NotInstalled { .. }) = &started {
         skipped("healthchecks", &missing.to_string());
         return None;

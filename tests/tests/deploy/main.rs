@@ -2,6 +2,7 @@
 //! built by `scripts/image-check`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod brokers;
 mod healthchecks;
 mod specification;
 
@@ -141,7 +142,7 @@ fn what_the_compose_file_mounts_is_there() {
     let mounts = services.values().flat_map(|service| words(&service["volumes"]));
     let files: Vec<String> = mounts.filter_map(|mount| Some(mount.split(':').next()?.to_owned())).collect();
     let files: Vec<&String> = files.iter().filter(|file| file.starts_with('.')).collect();
-    assert_eq!(files.len(), 7, "{files:?}");
+    assert_eq!(files.len(), 8, "{files:?}");
     for file in files {
         assert!(workspace().join("deploy").join(file).exists(), "{file}");
     }
