@@ -1,4 +1,4 @@
-//! A sweep that the previous version began ends under this one: its roles are replaced one by one.
+//! A sweep that the previous version began ends under this one: its roles are replaced one by one, or all at once.
 //!
 //! `REGATTA_PREVIOUS_BINARY` names the previous version's program; `scripts/previous` builds it. Roles have the rights of their version's
 //! `deploy/postgres-roles.sql` and no others, but where they migrate the database themselves.
@@ -8,6 +8,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use futures::future::join_all;
 use regatta_tests::referee::Referee;
 use regatta_tests::regatta::{Process, free_address};
 use regatta_tests::{Deployment, Release, unique_name};
@@ -30,6 +31,9 @@ enum Migration {
     /// None: the versions are one, or the way is back to the older one, which leaves schema and rights as they are.
     NotNeeded,
 }
+
+/// Roles that are replaced at the same time, step by step.
+type Order = &'static [&'static [&'static str]];
 
 /// Two processes of a role, with the places at which they listen.
 struct Pair {
@@ -62,7 +66,7 @@ impl Pair {
 }
 
 /// A sweep begins under the version `from`; its roles are replaced by those of `to` in `order`.
-async fn upgraded(from: &Release, to: &Release, order: [&'static str; 3], migration: Migration) {
+async fn upgraded(from: &Release, to: &Release, order: Order, migration: Migration) {
     let mut deployment = match migration {
         Migration::ByRoles => Deployment::of_owner().await.unwrap(),
         Migration::ByOwner | Migration::NotNeeded => Deployment::migrated_by(from).await.unwrap(),
@@ -73,9 +77,13 @@ async fn upgraded(from: &Release, to: &Release, order: [&'static str; 3], migrat
     referee.begin_new_books(LATENCY);
 
     deployment.use_program(&from.program);
-    let mut pairs = Vec::new();
-    for role in order {
-        pairs.push(Pair::start(role, &deployment).await);
+    let mut steps = Vec::new();
+    for roles in order {
+        let mut pairs = Vec::new();
+        for &role in *roles {
+            pairs.push(Pair::start(role, &deployment).await);
+        }
+        steps.push(pairs);
     }
     let id = deployment.submit(&spec).await.unwrap();
     if migration == Migration::ByOwner {
@@ -84,11 +92,12 @@ async fn upgraded(from: &Release, to: &Release, order: [&'static str; 3], migrat
     deployment.use_program(&to.program);
     let (sessions, calls) = CONVERSATIONS;
     let some = sessions * calls / 12;
-    for pair in &mut pairs {
+    for pairs in &mut steps {
         referee.has_read(referee.calls() + some).await;
         referee.answer_after(LATENCY_OF_REPLACEMENTS);
-        pair.replace(&deployment).await;
-        assert!(referee.calls() < sessions * calls, "the sweep had ended before each {} was replaced", pair.role);
+        join_all(pairs.iter_mut().map(|pair| pair.replace(&deployment))).await;
+        let replaced: Vec<&str> = pairs.iter().map(|pair| pair.role).collect();
+        assert!(referee.calls() < sessions * calls, "the sweep had ended before each of {replaced:?} was replaced");
         referee.answer_after(LATENCY);
     }
     let (code, directory) = deployment.finish(&id).await.unwrap();
@@ -98,15 +107,29 @@ async fn upgraded(from: &Release, to: &Release, order: [&'static str; 3], migrat
     assert_eq!((referee.calls(), referee.repeated()), (sessions * calls, 0), "each call once");
 }
 
-const CONTROL_FIRST: [&str; 3] = ["coordinator", "worker", "scorer"];
-const CONTROL_LAST: [&str; 3] = ["scorer", "worker", "coordinator"];
+const CONTROL_FIRST: Order = &[&["coordinator"], &["worker"], &["scorer"]];
+const CONTROL_LAST: Order = &[&["scorer"], &["worker"], &["coordinator"]];
 /// As docs/operating.md says.
-const WORKERS_LAST: [&str; 3] = ["scorer", "coordinator", "worker"];
+const WORKERS_LAST: Order = &[&["scorer"], &["coordinator"], &["worker"]];
+/// As the chart does.
+const ALL_AT_ONCE: Order = &[&["coordinator", "worker", "scorer"]];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sweep_outlives_a_restart_of_all_roles_one_by_one() {
     let present = Release::present().unwrap();
     upgraded(&present, &present, CONTROL_FIRST, Migration::NotNeeded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_outlives_a_restart_of_all_roles_at_once() {
+    let present = Release::present().unwrap();
+    upgraded(&present, &present, ALL_AT_ONCE, Migration::NotNeeded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_outlives_an_upgrade_of_all_roles_at_once() {
+    let Some(previous) = Release::previous("upgrade, all at once").unwrap() else { return };
+    upgraded(&previous, &Release::present().unwrap(), ALL_AT_ONCE, Migration::ByOwner).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
