@@ -10,6 +10,7 @@ use std::time::Duration;
 use regatta_tests::deployment_roles::connect;
 use regatta_tests::referee::{CONCURRENCY, Referee};
 use regatta_tests::regatta::Process;
+use regatta_tests::waiting::until;
 use regatta_tests::{Deployment, S3Config, Services, unique_name};
 use serde_json::Value;
 
@@ -72,6 +73,7 @@ impl Disaster {
         };
         let (ledger, bucket) = match first {
             First::Ledger => {
+                until_told(&lost, ANSWERED.0).await;
                 let ledger = lost.dump_ledger("ledger").await.unwrap();
                 meanwhile().await;
                 (ledger, lost.copy_bucket().await.unwrap())
@@ -120,6 +122,9 @@ impl Disaster {
         assert_eq!(calls, CALLS + repeated, "a call that nobody needs was made");
         assert!(!cut_off.is_empty(), "sessions were under way when the ledger was dumped");
         assert!(lost_calls <= repeated, "what the report counts as lost was paid for");
+        // Calls of an attempt that another one goes on from are not made again, and no waste.
+        let begins_anew = !cut_off.iter().any(|attempt| attempt["state"] == "handed_over");
+        assert!(!begins_anew || lost_calls > 0, "calls that are made again are counted as waste: {cut_off:?}");
         let wasted: Vec<&Value> = attempts.iter().filter(|attempt| attempt["wasted"] == true).collect();
         let wasted_calls: u64 = wasted.iter().map(|attempt| attempt["calls"].as_u64().unwrap()).sum();
         let summary: Value = serde_json::from_str(&read("summary.json")).unwrap();
@@ -130,6 +135,22 @@ impl Disaster {
         );
         assert_eq!((wasted.len() as u64, wasted_calls), wasted_in_ledger(restored, &self.sweep).await);
     }
+}
+
+/// Waits until the ledger knows of all `calls` that were answered, some of them in attempts that are under way.
+async fn until_told(deployment: &Deployment, calls: u64) {
+    let ledger = connect(deployment.database_url()).await.unwrap();
+    let is_told = until(format!("{calls} calls in the ledger"), async || {
+        let told = "SELECT coalesce(sum(calls), 0)::BIGINT, count(*) FILTER (WHERE state = 'open' AND calls > 0) FROM attempts";
+        let row = ledger.query_one(told, &[]).await.unwrap();
+        let (all, under_way) = (row.get::<_, i64>(0).cast_unsigned(), row.get::<_, i64>(1));
+        if all == calls && under_way > 0 {
+            Ok(())
+        } else {
+            Err(format!("{all}, {under_way} attempts under way with some"))
+        }
+    });
+    is_told.await.unwrap();
 }
 
 /// Attempts of `sweep` that the ledger knows as repeated or lost, and their calls.
