@@ -141,7 +141,8 @@ impl Disaster {
 async fn until_told(deployment: &Deployment, calls: u64) {
     let ledger = connect(deployment.database_url()).await.unwrap();
     let is_told = until(format!("{calls} calls in the ledger"), async || {
-        let told = "SELECT coalesce(sum(calls), 0)::BIGINT, count(*) FILTER (WHERE state = 'open' AND calls > 0) FROM attempts";
+        let told = "SELECT coalesce(sum(calls), 0)::BIGINT, count(*) FILTER (WHERE state = 'open' AND calls > 0) \
+                    FROM attempts";
         let row = ledger.query_one(told, &[]).await.unwrap();
         let (all, under_way) = (row.get::<_, i64>(0).cast_unsigned(), row.get::<_, i64>(1));
         if all == calls && under_way > 0 {
