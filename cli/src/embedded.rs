@@ -34,6 +34,7 @@ use crate::exit::{BadConfiguration, bad_configuration, cannot_write, refused};
 use crate::output;
 use crate::signals::Leaving;
 use crate::simulated::SimulatedEndpoints;
+use crate::system_limits::too_low;
 use crate::trust::{Rights, locks_in};
 
 pub(crate) use diagnosis::diagnose;
@@ -188,6 +189,9 @@ impl Embedded {
                 "the run had not ended, so it goes on with the budget that it has; give --budget once it has ended",
             );
         }
+        let sessions = sweep.cells().iter().map(|cell| sweep.selected(cell).len() as u64).sum();
+        let files = regatta_processes::open_files_limit();
+        too_low(&sweep.lock.endpoints, sessions, files).iter().for_each(|limit| output::note(limit));
         let suites: Vec<_> = sweep
             .cells()
             .iter()

@@ -32,6 +32,7 @@ mod run_directory;
 mod signals;
 mod simulated;
 mod spec;
+mod system_limits;
 mod telemetry;
 mod tls;
 mod traces;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     logging::start(&cli.log);
+    regatta_processes::raise_open_files_limit();
     // Servers that `certify` starts run as other users, and read what it writes for them.
     #[cfg(feature = "certify")]
     let is_private = !matches!(cli.command, Command::Certify(_));

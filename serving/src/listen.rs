@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket};
 
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1024;
+/// Connections that may wait to be accepted, where the system's own limit is no lower: thousands of calls begin within a moment, and those that
+/// find no place knock again a second later.
+const BACKLOG: u32 = 4096;
 
 /// Listens at `address`. At `[::]`, that is at every address of the machine, IPv4's included, whatever the system does by default: so one
 /// setting is right for machines that have IPv4, IPv6, or both. Must be called on a runtime.

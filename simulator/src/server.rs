@@ -18,8 +18,9 @@ use crate::endpoint::Endpoint;
 use crate::script::Script;
 use crate::session::{ServedSuite, SimulatedSuite};
 
-/// Most connections at once; further ones wait to be accepted. A client opens one per call in flight.
-const MAX_CONNECTIONS: usize = 4096;
+/// Most connections at once; further ones wait to be accepted. A client opens one per call in flight, and an endpoint that takes fewer than its
+/// clients have hides what these are capable of.
+const MAX_CONNECTIONS: usize = 65_536;
 
 /// Configuration of a simulated endpoint.
 #[derive(Clone)]
