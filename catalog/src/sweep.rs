@@ -146,12 +146,19 @@ impl Sweep {
     /// Items of `cell` that the judge of the benchmark's audit judges, too; `None` without an audit.
     #[must_use]
     pub fn audited(&self, cell: &Cell) -> Option<&BTreeSet<ItemIndex>> {
+        // Of nearly every sweep none are, and every session asks.
+        if self.audited.is_empty() {
+            return None;
+        }
         self.audited.get(&(cell.benchmark.clone(), cell.setting.clone()))
     }
 
     /// `true` if the item at `index` of `cell` is one that every run asks, and never takes from the response cache.
     #[must_use]
     pub fn is_canary(&self, cell: &Cell, index: ItemIndex) -> bool {
+        if self.canaries.is_empty() {
+            return false;
+        }
         let canaries = self.canaries.get(&(cell.benchmark.clone(), cell.setting.clone()));
         canaries.is_some_and(|canaries| canaries.contains(&index))
     }
@@ -166,6 +173,9 @@ impl Sweep {
     /// The order in which an adaptive sweep buys the items of `cell`; `None` for other sweeps.
     #[must_use]
     pub fn release(&self, cell: &Cell) -> Option<&Release> {
+        if self.releases.is_empty() {
+            return None;
+        }
         self.releases.get(&(cell.benchmark.clone(), cell.setting.clone()))
     }
 

@@ -1,9 +1,11 @@
 //! Batches of reports: gathered from the queue, and sorted by what is done with them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use regatta_backends::{Consumer, Delivery, Held, OpenQuestion};
-use regatta_proto::{Digest, HeldQuestions, OpenAttempt, Progress, Report, SessionOutcome, SweepId, WorkerId};
+use regatta_proto::{
+    AttemptId, Digest, HeldQuestions, OpenAttempt, Progress, Report, SessionOutcome, SweepId, WorkerId,
+};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -81,6 +83,13 @@ impl Batch {
             + self.others.len()
     }
 
+    /// Attempts that workers told of and whose end is not in this batch: it tells all that they spent, so that the rows of short sessions would be
+    /// written only to be written again.
+    pub(super) fn still_open(&self) -> Vec<(OpenAttempt, WorkerId)> {
+        let ended: HashSet<&AttemptId> = self.sessions.values().flatten().map(|outcome| &outcome.attempt.id).collect();
+        self.open.iter().filter(|(open, _)| !ended.contains(&open.id)).cloned().collect()
+    }
+
     pub(super) fn sort(reports: Vec<Report>) -> Self {
         let mut batch = Self::default();
         for report in reports {
@@ -105,5 +114,47 @@ impl Batch {
             }
         }
         batch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use regatta_proto::{Attempt, AttemptTotals, Outcome, SessionKey, Transcript};
+
+    use super::*;
+
+    fn key() -> SessionKey {
+        SessionKey { sweep: "s".parse().unwrap(), cell: Default::default(), item: Default::default() }
+    }
+
+    fn worker() -> WorkerId {
+        "w".parse().unwrap()
+    }
+
+    fn told(id: &str) -> OpenAttempt {
+        let (id, started_at, totals) = (id.parse().unwrap(), Timestamp::UNIX_EPOCH, AttemptTotals::default());
+        OpenAttempt { key: key(), id, number: 1, started_at, totals, in_flight_at_most: None }
+    }
+
+    fn ended(id: &str) -> Report {
+        let (started_at, ended_at) = (Timestamp::UNIX_EPOCH, Timestamp::UNIX_EPOCH);
+        Report::Session(Box::new(SessionOutcome {
+            key: key(),
+            lock: Digest::of(b"lock"),
+            attempt: Attempt { id: id.parse().unwrap(), number: 1, worker: worker(), started_at, ended_at },
+            outcome: Outcome::Measured,
+            transcript: Transcript::default(),
+        }))
+    }
+
+    #[test]
+    fn an_attempt_whose_end_is_in_the_batch_is_not_recorded_as_running_before() {
+        let progress = Report::Progress(Progress::of_attempts(worker(), vec![told("w-1"), told("w-2"), told("w-3")]));
+        for reports in [vec![progress.clone(), ended("w-2"), ended("w-4")], vec![ended("w-2"), progress]] {
+            let batch = Batch::sort(reports);
+            let open: Vec<String> = batch.still_open().iter().map(|(open, _)| open.id.to_string()).collect();
+            assert_eq!(open, ["w-1", "w-3"]);
+        }
     }
 }

@@ -17,7 +17,7 @@ impl Scorer {
             batch.held.clear();
         }
         if !batch.open.is_empty() {
-            self.gone.warn(self.ledger.record_progress(batch.open.clone()).await?);
+            self.gone.warn(self.ledger.record_progress(batch.still_open()).await?);
             batch.open.clear();
         }
         while let Some(sessions) = batch.sessions.first_entry() {

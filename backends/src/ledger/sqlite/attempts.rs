@@ -1,5 +1,6 @@
 //! Attempts, and their changes of counters.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -228,19 +229,34 @@ pub(super) fn record_progress(
     reports: &[(OpenAttempt, WorkerId)],
 ) -> Result<BTreeSet<SweepId>, Fault> {
     let (mut deltas, mut left_out) = (Deltas::default(), BTreeSet::new());
+    // Nearly all attempts that are told of at once are of one cell.
+    let mut known: BTreeMap<(&SweepId, CellIndex), Option<(i64, Phase)>> = BTreeMap::new();
     for (open, worker) in reports {
-        let Some(place) = Deltas::find(tx, &open.key)? else {
+        let found = match known.entry((&open.key.sweep, open.key.cell)) {
+            Entry::Occupied(found) => *found.get(),
+            Entry::Vacant(unknown) => *unknown.insert(find(tx, &open.key)?),
+        };
+        let Some((sweep, phase)) = found else {
             left_out.insert(open.key.sweep.clone());
             continue;
         };
+        let place = Place::of(sweep, &open.key);
         let before = before(tx, place, &open.id)?;
-        if let Some(row) = AttemptWrite::open(place, before, open, worker, phase(tx, place.sweep)?)? {
+        if let Some(row) = AttemptWrite::open(place, before, open, worker, phase)? {
             put(tx, &row)?;
             deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
         }
     }
     deltas.write(tx)?;
     Ok(left_out)
+}
+
+/// Number and phase of the sweep of `key`, if its cell exists.
+fn find(tx: &Transaction<'_>, key: &SessionKey) -> Result<Option<(i64, Phase)>, Fault> {
+    match Deltas::find(tx, key)? {
+        Some(place) => Ok(Some((place.sweep, phase(tx, place.sweep)?))),
+        None => Ok(None),
+    }
 }
 
 fn phase(tx: &Transaction<'_>, sweep: i64) -> Result<Phase, Fault> {
