@@ -166,6 +166,34 @@ impl Queue {
         })
     }
 
+    /// Publishes `reports` and takes them, and returns when all are confirmed. Where that fails, the caller has them still, to publish them
+    /// again: transcripts are not copied for the sake of what hardly ever happens.
+    ///
+    /// # Errors
+    /// When a report is too large, or confirmation does not arrive in time.
+    pub fn take_reports<'a>(&'a self, reports: &'a mut Vec<Report>) -> BoxFuture<'a, Result<(), QueueError>> {
+        Box::pin(async move {
+            match self {
+                Self::Memory(memory) => {
+                    memory.open()?;
+                    memory.publish_reports(std::mem::take(reports))
+                }
+                #[cfg(feature = "cluster")]
+                Self::RabbitMq(broker) => {
+                    broker.publish_reports(reports).await?;
+                    reports.clear();
+                    Ok(())
+                }
+                #[cfg(feature = "faults")]
+                Self::Troubled(queues) => {
+                    queues.publish_reports(reports.clone()).await?;
+                    reports.clear();
+                    Ok(())
+                }
+            }
+        })
+    }
+
     /// Publishes reports of progress, on a way of their own: they do not wait for other messages that this process publishes. Returns when all
     /// are confirmed.
     ///

@@ -23,7 +23,8 @@ const SENT_WITHIN: Duration = Duration::from_secs(10);
 pub(super) trait Publishing: Sync {
     /// `are_kept`: nothing that was paid for is in these jobs alone.
     fn jobs(&self, queue: &str, jobs: Vec<Job>, are_kept: bool) -> impl Future<Output = Result<(), QueueError>> + Send;
-    fn reports(&self, reports: Vec<Report>) -> impl Future<Output = Result<(), QueueError>> + Send;
+    /// Takes `reports` that are published; where that fails, they are left.
+    fn reports(&self, reports: &mut Vec<Report>) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
 impl Publishing for Queue {
@@ -41,8 +42,8 @@ impl Publishing for Queue {
         }
     }
 
-    async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
-        self.publish_reports(reports).await
+    async fn reports(&self, reports: &mut Vec<Report>) -> Result<(), QueueError> {
+        self.take_reports(reports).await
     }
 }
 
@@ -60,10 +61,10 @@ impl<Q: Publishing> Publishing for Insisting<'_, Q> {
         }
     }
 
-    async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
+    async fn reports(&self, reports: &mut Vec<Report>) -> Result<(), QueueError> {
         let mut outage = Outage::new(FIRST_PAUSE, LONGEST_PAUSE);
         loop {
-            match self.0.reports(reports.clone()).await {
+            match self.0.reports(reports).await {
                 Err(error) if may_pass(&error) => wait(&mut outage, &error, reports.len()).await,
                 other => return other,
             }
@@ -99,10 +100,10 @@ async fn wait(outage: &mut Outage, error: &QueueError, messages: usize) {
 }
 
 /// Publishes all that `publications` hold, and settles their deliveries.
-pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, publications: Vec<Publication>) {
+pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, mut publications: Vec<Publication>) {
     let (mut published, mut outage) = (BTreeSet::new(), Outage::new(FIRST_PAUSE, LONGEST_PAUSE));
     loop {
-        match together(queue, &publications, &mut published).await {
+        match together(queue, &mut publications, &mut published).await {
             Ok(()) => {
                 if let Some(lasted) = outage.ends() {
                     tracing::info!(lasted_s = lasted.as_secs(), "reports are published again");
@@ -120,14 +121,14 @@ pub(super) async fn publish(queue: &impl Publishing, metrics: &WorkerMetrics, pu
 }
 
 /// Publishes everything in few steps, each of the jobs of one queue that are kept elsewhere too, or are not. `published` gets those that are
-/// safe, so that no job is published twice.
+/// safe, so that no job is published twice. Reports that are published are taken out of `publications`.
 async fn together(
     queue: &impl Publishing,
-    publications: &[Publication],
+    publications: &mut [Publication],
     published: &mut BTreeSet<(String, bool)>,
 ) -> Result<(), QueueError> {
     let mut jobs: BTreeMap<(String, bool), Vec<Job>> = BTreeMap::new();
-    for publication in publications {
+    for publication in &*publications {
         for (queue, job) in &publication.jobs {
             jobs.entry((queue.clone(), publication.is_kept(job))).or_default().push(job.clone());
         }
@@ -141,8 +142,18 @@ async fn together(
         queue.jobs(&step.0, jobs, are_kept).await?;
         published.insert(step);
     }
-    let reports: Vec<Report> = publications.iter().flat_map(|publication| &publication.reports).cloned().collect();
-    if reports.is_empty() { Ok(()) } else { queue.reports(reports).await }
+    let counts: Vec<usize> = publications.iter().map(|publication| publication.reports.len()).collect();
+    let taken = publications.iter_mut().flat_map(|publication| std::mem::take(&mut publication.reports));
+    let mut reports: Vec<Report> = taken.collect();
+    if reports.is_empty() {
+        return Ok(());
+    }
+    let done = queue.reports(&mut reports).await;
+    let mut left = reports.into_iter();
+    for (publication, count) in publications.iter_mut().zip(counts) {
+        publication.reports.extend(left.by_ref().take(count));
+    }
+    done
 }
 
 /// One message that cannot be published must not have the sessions of all others repeated.
@@ -196,13 +207,13 @@ async fn alone(
         }
     }
     for report in reports {
-        match queue.reports(vec![report.clone()]).await {
+        match queue.reports(&mut vec![report.clone()]).await {
             Err(error) if error.is_of_a_message() => {
                 let Some(bare) = bare(&report) else { return Err(error) };
                 tell(&error, &bare);
-                match queue.reports(vec![bare.clone()]).await {
+                match queue.reports(&mut vec![bare.clone()]).await {
                     // What it cost is in its last progress report, and in the account.
-                    Err(error) if error.is_of_a_message() => queue.reports(vec![without_calls(bare)]).await?,
+                    Err(error) if error.is_of_a_message() => queue.reports(&mut vec![without_calls(bare)]).await?,
                     other => other?,
                 }
             }

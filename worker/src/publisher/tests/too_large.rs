@@ -63,14 +63,14 @@ impl Publishing for Narrow {
         Ok(())
     }
 
-    async fn reports(&self, reports: Vec<Report>) -> Result<(), QueueError> {
-        for report in &reports {
+    async fn reports(&self, reports: &mut Vec<Report>) -> Result<(), QueueError> {
+        for report in &*reports {
             if let Report::Session(ended) = report {
                 fits(&[&ended.transcript])?;
             }
         }
         self.is_away()?;
-        self.reports.lock().unwrap().extend(reports);
+        self.reports.lock().unwrap().append(reports);
         Ok(())
     }
 }
