@@ -17,6 +17,9 @@ use super::scenario::Scenario;
 use super::yaml_file::{BYTES_MAX, load_yaml, text_at};
 use super::{Data, Prompts};
 
+/// Files for which a thread is worth its start.
+const FILES_A_THREAD: usize = 32;
+
 /// Reads the data set.
 ///
 /// # Errors
@@ -63,18 +66,39 @@ fn read_scenarios(set: &FileSet, language: Language, agents: &Agents) -> Result<
         })
         .collect();
     files.sort_by_key(|(id, path, _)| (number_first(id), *path));
+    let read = in_threads(&files, |(id, path, content)| {
+        read_scenario(&SourceLocation::file(set.origin(), path), content, language, id, agents)
+    });
     let mut known = HashMap::new();
     let mut scenarios = Vec::with_capacity(files.len());
-    for (id, path, content) in files {
+    for ((id, path, _), scenario) in files.into_iter().zip(read) {
         let file = SourceLocation::file(set.origin(), path);
         // Checked with the longest step and trial that will be appended.
         ItemId::new(format!("{}/{id}/0000/0000", language.name())).map_err(|error| file.problem(error))?;
         if let Some(other) = known.insert(id, path) {
             return Err(file.problem(format!("is the same scenario as {other}; keep one copy of the repository")));
         }
-        scenarios.push(Arc::new(read_scenario(&file, content, language, id, agents)?));
+        scenarios.push(Arc::new(scenario?));
     }
     Ok(scenarios)
+}
+
+/// Applies `read` to each of `files` and returns the results in their order. YAML takes a millisecond a file, and none needs another, so that all
+/// processors read.
+fn in_threads<F: Sync, T: Send>(files: &[F], read: impl Fn(&F) -> T + Sync) -> Vec<T> {
+    let (read, threads) = (&read, std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
+    let part = files.len().div_ceil(threads).max(FILES_A_THREAD);
+    if files.len() <= part {
+        return files.iter().map(read).collect();
+    }
+    std::thread::scope(|scope| {
+        let parts = files.chunks(part).map(|part| scope.spawn(move || part.iter().map(read).collect::<Vec<T>>()));
+        let parts: Vec<_> = parts.collect();
+        parts
+            .into_iter()
+            .flat_map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
 }
 
 fn read_cards(set: &FileSet, language: Language) -> Result<Vec<Card>, DataError> {

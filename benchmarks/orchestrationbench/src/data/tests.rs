@@ -150,6 +150,21 @@ fn the_repository_may_be_in_any_folder() {
     }
 }
 
+#[test]
+fn of_many_files_the_scenarios_are_in_order_and_the_first_that_is_broken_is_named() {
+    let mut set = files(&[("KO/multiagent_cards/a_agent.json", CARD)]);
+    for number in 1..=200 {
+        set.insert(format!("KO/scenario_data/{number}.yaml"), format!("steps: [{STEP}]"));
+    }
+    let names: Vec<String> = load(&set).unwrap().scenarios.iter().map(|scenario| scenario.name()).collect();
+    assert_eq!(names, (1..=200).map(|number| format!("KO/{number}")).collect::<Vec<_>>());
+    for number in [190, 70, 71] {
+        set.insert(format!("KO/scenario_data/{number}.yaml"), "steps: 3");
+    }
+    let error = load(&set).unwrap_err().to_string();
+    assert!(error.contains("KO/scenario_data/70.yaml"), "{error}");
+}
+
 proptest! {
     /// Any scenario text is either read or refused.
     #[test]
