@@ -1,9 +1,8 @@
 """Scoring a file of predictions beside the released code, on the same file in the same minutes (tests/differential)."""
 
 import os
-import pathlib
 
-from measured import Failed, measure
+from measured import measure
 from runs import ROOT
 
 DRIVERS = ROOT / "tests/differential"
@@ -36,10 +35,3 @@ def scoring(name):
         return row
 
     return case
-
-
-def check_checkout(name):
-    """The variable that names the released code, if it leads somewhere."""
-    official = os.environ.get(f"REGATTA_OFFICIAL_{name.upper()}")
-    if official and not pathlib.Path(official).is_dir():
-        raise Failed(f"REGATTA_OFFICIAL_{name.upper()} is {official}, which is no folder")
