@@ -29,7 +29,9 @@ use regatta_proto::{BenchmarkName, CacheMode, Evaluator, Limit, ModelRef, Settin
 
 #[cfg(feature = "certify")]
 pub(crate) use self::certify::CertifyArgs;
-pub(crate) use self::client::{ClientArgs, DoctorArgs, ResumeArgs, StatusArgs, SubmitArgs, SweepArgs, WatchArgs};
+pub(crate) use self::client::{
+    ClientArgs, DoctorArgs, ResumeArgs, StatusArgs, SubmitArgs, SweepArgs, ThrottleArgs, WatchArgs,
+};
 pub(crate) use self::data::{DataArgs, DataAt, DataCommand, DataFetchArgs, DataVerifyArgs};
 pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
@@ -107,8 +109,12 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Stop a sweep
     Cancel(SweepArgs),
-    /// Run again what an ended sweep did not measure
+    /// Pause a sweep: nothing more of it begins until `resume`
+    Pause(SweepArgs),
+    /// Run again what an ended sweep did not measure, or go on with a paused one
     Resume(ResumeArgs),
+    /// Lower how many calls a running sweep makes at once at an endpoint
+    Throttle(ThrottleArgs),
     /// Write a run in the formats of others, or fetch what a sweep has left behind
     Export(ExportArgs),
     /// Show, check or import price tables

@@ -7,7 +7,9 @@ mod schedules;
 use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use regatta_backends::SweepRow;
-use regatta_coordinator::{CellSoFar, Diagnosis, GcRequest, GcResult, Resumption, Submission, Submitted, SweepStatus};
+use regatta_coordinator::{
+    CellSoFar, ConcurrencyChange, Diagnosis, GcRequest, GcResult, Resumption, Submission, Submitted, SweepStatus,
+};
 use regatta_proto::{Digest, SweepId, TlsOptions, causes, handshake_advice, root_cause};
 use reqwest::header::{HeaderMap, LINK, LOCATION};
 use reqwest::redirect::Policy;
@@ -184,6 +186,14 @@ impl Client {
 
     pub(crate) async fn cancel(&self, sweep: &SweepId) -> anyhow::Result<()> {
         self.send(self.request(Method::POST, &format!("sweeps/{sweep}/cancel")).json(&())).await.map(drop)
+    }
+
+    pub(crate) async fn pause(&self, sweep: &SweepId) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/pause")).json(&())).await.map(drop)
+    }
+
+    pub(crate) async fn limit_concurrency(&self, sweep: &SweepId, change: &ConcurrencyChange) -> anyhow::Result<()> {
+        self.send(self.request(Method::POST, &format!("sweeps/{sweep}/concurrency")).json(change)).await.map(drop)
     }
 
     pub(crate) async fn resume(&self, sweep: &SweepId, resumption: Resumption) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The coordinator over HTTP: hand sweeps in, look, cancel, resume.
+//! The coordinator over HTTP: hand sweeps in, look, steer, cancel, resume.
 
 mod auditing;
 mod content;
@@ -8,13 +8,14 @@ mod pages;
 mod rates;
 mod schedules;
 mod sources;
+mod steering;
 mod tokens;
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::Json;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, FromRef, Path, Query, State};
 use axum::http::{Method, StatusCode};
 use axum::middleware;
@@ -28,7 +29,7 @@ use serde::Serialize;
 
 use crate::{
     BearerVerifier, CellSoFar, CertificateRules, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult,
-    Principal, Resumption, Submission, Submitted, SweepStatus,
+    Principal, Submission, Submitted, SweepStatus,
 };
 
 use crate::schedules::schedule_of_night;
@@ -86,8 +87,10 @@ fn routes() -> Vec<Route> {
         Route(Method::POST, "/v1/sweeps", Submit, Some("submit"), post(submit)),
         Route(Method::GET, "/v1/sweeps/{id}", Read, None, get(status)),
         Route(Method::GET, "/v1/sweeps/{id}/scores", Read, None, get(scores)),
-        Route(Method::POST, "/v1/sweeps/{id}/cancel", Submit, Some("cancel"), post(cancel)),
-        Route(Method::POST, "/v1/sweeps/{id}/resume", Submit, Some("resume"), post(resume)),
+        Route(Method::POST, "/v1/sweeps/{id}/cancel", Submit, Some("cancel"), post(steering::cancel)),
+        Route(Method::POST, "/v1/sweeps/{id}/pause", Submit, Some("pause"), post(steering::pause)),
+        Route(Method::POST, "/v1/sweeps/{id}/resume", Submit, Some("resume"), post(steering::resume)),
+        Route(Method::POST, "/v1/sweeps/{id}/concurrency", Submit, Some("concurrency"), post(steering::concurrency)),
         Route(Method::GET, "/v1/sweeps/{id}/files", Read, None, get(files)),
         Route(Method::GET, "/v1/sweeps/{id}/files/{*path}", Read, None, get(file)),
         Route(Method::HEAD, "/v1/sweeps/{id}/files/{*path}", Read, None, head(file_size)),
@@ -176,6 +179,8 @@ impl IntoResponse for CoordinatorError {
         let status = match &self {
             Self::Plan(_)
             | Self::NoBudget(_)
+            | Self::UnknownEndpoint { .. }
+            | Self::Concurrency { .. }
             | Self::Ledger(
                 LedgerError::BudgetNotRaised { .. }
                 | LedgerError::QuotaExceeded { .. }
@@ -188,7 +193,8 @@ impl IntoResponse for CoordinatorError {
             Self::WrongState { .. }
             | Self::Ledger(LedgerError::Removed { .. } | LedgerError::ObjectRemoved { .. })
             | Self::ScheduleDiffers(_)
-            | Self::ScheduleOvertaken(_) => StatusCode::CONFLICT,
+            | Self::ScheduleOvertaken(_)
+            | Self::RelativeBudget(_) => StatusCode::CONFLICT,
             Self::NoScheduling => StatusCode::NOT_IMPLEMENTED,
             Self::NotLeading
             | Self::Unanswered
@@ -301,39 +307,6 @@ fn check_owner(principal: &Principal, what: &str, owner: Option<&OwnerName>) -> 
     }
     let owner = owner.map_or_else(|| "nobody".to_owned(), ToString::to_string);
     Err(CoordinatorError::NotYours { what: what.to_owned(), owner, asked: principal.owner.clone() })
-}
-
-async fn check_sweep(coordinator: &Coordinator, principal: &Principal, id: &SweepId) -> Result<(), CoordinatorError> {
-    let row = coordinator.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
-    check_owner(principal, &format!("sweep {id}"), row.owner.as_ref())
-}
-
-async fn cancel(
-    State(coordinator): Api,
-    Extension(principal): Extension<Principal>,
-    Path(id): Path<SweepId>,
-) -> Result<StatusCode, CoordinatorError> {
-    check_sweep(&coordinator, &principal, &id).await?;
-    coordinator.cancel(&id).await.map(|()| StatusCode::NO_CONTENT)
-}
-
-/// An empty body changes nothing.
-async fn resume(
-    State(coordinator): Api,
-    Extension(principal): Extension<Principal>,
-    Path(id): Path<SweepId>,
-    body: Bytes,
-) -> Result<StatusCode, Response> {
-    let resumption = match body.is_empty() {
-        true => Resumption::default(),
-        false => serde_json::from_slice(&body).map_err(|error| {
-            let problem = Problem { error: format!("invalid resume request: {error}") };
-            (StatusCode::UNPROCESSABLE_ENTITY, Json(problem)).into_response()
-        })?,
-    };
-    check_sweep(&coordinator, &principal, &id).await.map_err(IntoResponse::into_response)?;
-    let resumed = coordinator.resume(&id, resumption).await;
-    resumed.map(|()| StatusCode::NO_CONTENT).map_err(IntoResponse::into_response)
 }
 
 /// Names of all files that the sweep has left behind so far, transcripts included, sorted.

@@ -6,16 +6,18 @@ use regatta_proto::{Control, EndpointName, EndpointRoute, EndpointSpec, Limits, 
 
 /// The routes of every endpoint that `sweeps` use: for models under test, for judges, and, although no jobs come on their queues, for
 /// the models of other roles; and of those of `void`, whose jobs are to be dropped. `addresses` are those of simulated endpoints, which
-/// have none in the lock because they get a new port at every start.
+/// have none in the lock because they get a new port at every start. Each of `sweeps` comes with the calls at once of its endpoints that somebody
+/// has lowered.
 pub(crate) fn routes<'a>(
-    sweeps: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock)>,
+    sweeps: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock, &'a BTreeMap<EndpointName, u32>)>,
     void: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock)>,
     addresses: &BTreeMap<EndpointName, String>,
     cancelled: impl IntoIterator<Item = &'a SweepId>,
 ) -> Control {
     let mut routes = routes_of(sweeps, addresses);
     let limits = agree_on_limits(&mut routes);
-    let mut void = routes_of(void, addresses);
+    let spec_alone = BTreeMap::new();
+    let mut void = routes_of(void.into_iter().map(|(sweep, lock)| (sweep, lock, &spec_alone)), addresses);
     // Nothing is asked for a sweep that is over, so its limits bind nobody.
     keep_to(&limits, &mut void);
     routes.extend(void);
@@ -23,16 +25,19 @@ pub(crate) fn routes<'a>(
 }
 
 fn routes_of<'a>(
-    sweeps: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock)>,
+    sweeps: impl IntoIterator<Item = (&'a SweepId, &'a SweepLock, &'a BTreeMap<EndpointName, u32>)>,
     addresses: &BTreeMap<EndpointName, String>,
 ) -> Vec<EndpointRoute> {
     let mut routes = BTreeMap::new();
-    for (sweep, lock) in sweeps {
+    for (sweep, lock, lowered) in sweeps {
         for name in lock.used_endpoints() {
             let Some(spec) = lock.endpoints.get(name) else { continue };
             let mut endpoint: EndpointSpec = spec.clone();
             if let Some(address) = addresses.get(name) {
                 endpoint.base_url = Some(address.clone());
+            }
+            if let Some(calls) = lowered.get(name) {
+                endpoint.limits.concurrency = endpoint.limits.concurrency.min(*calls);
             }
             let queue = spec.queue(name, sweep);
             routes.entry(queue.clone()).or_insert(EndpointRoute {
@@ -130,7 +135,7 @@ mod tests {
         let talk: std::sync::Arc<dyn regatta_benchmarks::Suite> = std::sync::Arc::new(crate::talk::Talk);
         let sweep = Sweep::new(serde_json::from_value(lock).unwrap(), BTreeMap::from([("b".parse().unwrap(), talk)]));
         let sweep = sweep.unwrap();
-        let control = routes([(&sweep.id, &sweep.lock)], [], &BTreeMap::new(), []);
+        let control = routes([(&sweep.id, &sweep.lock, &BTreeMap::new())], [], &BTreeMap::new(), []);
         let told: Vec<(&str, Vec<&str>)> = control
             .routes
             .iter()

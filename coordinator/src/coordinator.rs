@@ -4,6 +4,7 @@ mod config;
 mod ending;
 mod entering;
 mod error;
+mod steering;
 
 use futures::future::BoxFuture;
 use std::collections::BTreeSet;

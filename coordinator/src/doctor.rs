@@ -55,6 +55,9 @@ pub struct SweepDiagnosis {
     pub id: SweepId,
     /// State of the sweep.
     pub state: SweepState,
+    /// `true` if it runs and is paused, so that its jobs wait for nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
     /// Sessions it has.
     pub sessions: u64,
     /// Sessions with a recorded attempt.
@@ -242,6 +245,7 @@ impl Patient<'_> {
         Ok(SweepDiagnosis {
             id: row.id,
             state: row.state,
+            is_paused: row.is_paused && row.state == SweepState::Running,
             sessions: sum(|cell| cell.items),
             recorded: sum(|cell| cell.recorded),
             settled: sum(|cell| cell.settled),

@@ -74,6 +74,6 @@ pub use schedules::{
 pub use shards::shard_items;
 pub use so_far::{CellSoFar, ScoreSoFar};
 pub use status::{BudgetStatus, CellStatus, SweepStatus};
-pub use submission::{BudgetChange, Resumption, Submission, Submitted};
+pub use submission::{BudgetChange, ConcurrencyChange, Resumption, Submission, Submitted};
 pub use unused::UnusedObjects;
 pub use window::Window;

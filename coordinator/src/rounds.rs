@@ -207,7 +207,9 @@ impl Coordinator {
     /// Broadcasts the control message when it has changed, and again every few seconds. `term` is that under which its contents were read:
     /// another leader may have said something newer since it ended.
     async fn tell(&self, rounds: &mut Rounds, term: Term) -> Result<(), CoordinatorError> {
-        let watched = rounds.watched.iter().map(|(id, one)| (id, &one.sweep.lock));
+        // Of a paused sweep workers take no more jobs; sessions that they have begun need no route to go on.
+        let told = rounds.watched.iter().filter(|(_, one)| !one.is_paused);
+        let watched = told.map(|(id, one)| (id, &one.sweep.lock, &one.concurrency));
         let void = rounds.void.iter().filter_map(|(id, one)| Some((id, one.routed()?)));
         let dropped = rounds.void.iter().filter(|(_, one)| one.is_told()).map(|(id, _)| id);
         let mut control = routes(watched, void, &rounds.addresses, dropped);

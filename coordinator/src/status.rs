@@ -1,8 +1,10 @@
 //! State of a sweep, for people and programs.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use regatta_backends::{AccountState, CellProgress, SweepCost, SweepRow};
-use regatta_proto::{Cell, CostSum, Money, OwnerName, SweepId, SweepState, Usage};
+use regatta_proto::{Cell, CostSum, EndpointName, Money, OwnerName, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::Forecast;
@@ -41,6 +43,12 @@ pub struct SweepStatus {
     /// Owner, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<OwnerName>,
+    /// `true` if it runs and is paused.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
+    /// Calls at once of each endpoint that somebody has lowered below those of the spec.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub concurrency: BTreeMap<EndpointName, u32>,
 }
 
 /// A budget and the use that was made of it.
@@ -141,6 +149,8 @@ impl SweepStatus {
             at_least: foretold.and_then(Foretold::at_least),
             cells,
             owner: row.owner,
+            is_paused: row.is_paused && row.state == SweepState::Running,
+            concurrency: row.concurrency,
         }
     }
 

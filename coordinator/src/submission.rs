@@ -1,4 +1,4 @@
-//! Requests to submit and resume sweeps, and their answers.
+//! Requests to submit, resume and steer sweeps, and their answers.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -81,6 +81,17 @@ impl FromStr for BudgetChange {
 pub struct Resumption {
     /// Change of the budget; `None` leaves it as it is.
     pub budget: Option<BudgetChange>,
+}
+
+/// Change of the calls at once of a running sweep at one of its endpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ConcurrencyChange {
+    /// Name of the endpoint in the spec.
+    pub endpoint: EndpointName,
+    /// Most calls at once, at most those of the spec; `None` gives these back.
+    #[serde(default)]
+    pub calls: Option<u32>,
 }
 
 #[cfg(test)]

@@ -3,8 +3,12 @@
 //! Unsigned numbers are stored signed, timestamps as nanoseconds since 1970 (PostgreSQL's own type would round to
 //! microseconds), digests as 32 bytes.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use regatta_proto::{Cause, CellIndex, CostSum, Digest, ItemIndex, Money, Outcome, Partition, SessionKey, SweepId};
+use regatta_proto::{
+    Cause, CellIndex, CostSum, Digest, EndpointName, ItemIndex, Money, Outcome, Partition, SessionKey, SweepId,
+};
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::Error as ValueError;
@@ -137,6 +141,21 @@ pub(crate) fn stored_json(value: &impl serde::Serialize, field: &'static str) ->
 
 pub(super) fn json<T: serde::de::DeserializeOwned>(text: &str, field: &'static str) -> Result<T, LedgerError> {
     serde_json::from_str(text).map_err(|error| unreadable(field, error))
+}
+
+/// Calls at once by endpoint, where any are lowered.
+pub(super) fn concurrency(column: Option<&str>) -> Result<BTreeMap<EndpointName, u32>, LedgerError> {
+    match column {
+        Some(text) => json(text, "concurrency"),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+pub(super) fn stored_concurrency(by_endpoint: &BTreeMap<EndpointName, u32>) -> Result<Option<String>, LedgerError> {
+    match by_endpoint.is_empty() {
+        true => Ok(None),
+        false => stored_json(by_endpoint, "concurrency").map(Some),
+    }
 }
 
 pub(super) fn unreadable(field: &'static str, found: impl ToString) -> LedgerError {

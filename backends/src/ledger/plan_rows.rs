@@ -1,9 +1,9 @@
 //! Sweeps with their cells and shards, as they are planned and as they are read.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use regatta_proto::{Cell, CellIndex, Digest, Money, OwnerName, ShardIndex, SweepId, SweepState};
+use regatta_proto::{Cell, CellIndex, Digest, EndpointName, Money, OwnerName, ShardIndex, SweepId, SweepState};
 use serde::{Deserialize, Serialize};
 
 use super::identity::Quota;
@@ -112,6 +112,12 @@ pub struct SweepRow {
     /// Total that its account had granted when the sweep last ended; see [`SweepCost`](super::SweepCost).
     #[serde(default)]
     pub granted: Option<Money>,
+    /// While it runs: `true` if somebody has paused it, so that nothing more of it is dispatched.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_paused: bool,
+    /// Calls at once of each endpoint that somebody has lowered below those of the spec.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub concurrency: BTreeMap<EndpointName, u32>,
     /// Generation of which a scorer has written what the sweep leaves behind; the leader's affair alone.
     #[serde(skip)]
     pub tabulated: Option<u32>,

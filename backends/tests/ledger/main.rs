@@ -21,6 +21,7 @@ mod resume;
 mod schedules;
 mod server;
 mod silence;
+mod steering;
 mod storage;
 mod transitions;
 mod views;
@@ -64,6 +65,12 @@ conformance![
     planning::of_several_who_change_a_state_at_once_one_does,
     planning::an_end_is_kept_and_forgotten_by_a_resume,
     planning::a_budget_is_only_ever_raised,
+    steering::no_shard_of_a_paused_sweep_is_claimed_until_it_goes_on,
+    steering::only_a_sweep_that_runs_is_steered,
+    steering::a_pause_ends_with_the_run_that_was_paused,
+    steering::a_budget_is_raised_while_the_sweep_runs,
+    steering::a_budget_that_cannot_be_raised_leaves_a_pause_as_it_is,
+    steering::limits_of_endpoints_are_kept_apart_and_outlive_a_resume,
     planning::documents_that_are_written_are_those_of_a_generation,
     planning::shards_come_in_order_by_queue_until_they_are_dispatched,
     planning::shards_beyond_what_is_released_are_not_dispatched_until_it_is,

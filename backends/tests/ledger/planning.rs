@@ -1,5 +1,7 @@
 //! Sweeps, shards and metrics.
 
+use std::collections::BTreeMap;
+
 use futures::future::join_all;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
 use regatta_backends::{LedgerError, PageMark, Quota};
@@ -21,6 +23,8 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         echo: 0,
         owner: None,
         granted: None,
+        is_paused: false,
+        concurrency: BTreeMap::new(),
         tabulated: None,
     };
     assert_eq!(world.ledger.sweep(&sweep).await.unwrap(), Some(expected.clone()));

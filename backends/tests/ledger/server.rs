@@ -46,7 +46,7 @@ async fn a_newer_schema_is_refused() {
     run(world.url(), "INSERT INTO ledger_version VALUES (99)").await;
     let config = PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
     let error = Ledger::postgres(config).await.unwrap_err();
-    assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 24 }), "{error}");
+    assert!(matches!(error, LedgerError::NewerSchema { found: 99, known: 25 }), "{error}");
 }
 
 #[tokio::test]
@@ -55,11 +55,11 @@ async fn a_schema_that_may_not_be_changed_is_checked_and_left_alone() {
     run(world.url(), "DELETE FROM ledger_version WHERE version > 6").await;
     let config = || PostgresConfig { url: world.url().to_owned(), pool_size: 1 };
     let error = Ledger::postgres_as_it_is(config()).await.unwrap_err();
-    assert!(matches!(error, LedgerError::OlderSchema { found: 6, needed: 24 }) && error.is_outage(), "{error}");
+    assert!(matches!(error, LedgerError::OlderSchema { found: 6, needed: 25 }) && error.is_outage(), "{error}");
     assert!(error.to_string().contains("regatta migrate"), "{error}");
     run(world.url(), "DROP TABLE ledger_version").await;
     let error = Ledger::postgres_as_it_is(config()).await.unwrap_err();
-    assert!(matches!(error, LedgerError::OlderSchema { found: 0, needed: 24 }), "{error}");
+    assert!(matches!(error, LedgerError::OlderSchema { found: 0, needed: 25 }), "{error}");
     run(world.url(), "DO $$ BEGIN ASSERT to_regclass('ledger_version') IS NULL; END $$").await;
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use regatta_coordinator::BudgetChange;
-use regatta_proto::SweepId;
+use regatta_proto::{EndpointName, SweepId};
 
 use super::{NoticeArgs, PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
 
@@ -107,6 +107,19 @@ pub(crate) struct SweepArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ThrottleArgs {
+    /// The sweep, which runs
+    pub(crate) sweep: SweepId,
+    /// Name of the endpoint in its spec
+    pub(crate) endpoint: EndpointName,
+    /// Calls at once, at most those of the spec; these again when left out
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) calls: Option<u32>,
+    #[command(flatten)]
+    pub(crate) client: ClientArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     /// The sweep
     pub(crate) sweep: SweepId,
@@ -121,7 +134,7 @@ pub(crate) struct WatchArgs {
 pub(crate) struct ResumeArgs {
     /// A sweep of a coordinator, or the directory of an embedded run
     pub(crate) sweep: String,
-    /// Raise the budget, to so many dollars or by so many: 80 or +50
+    /// Raise the budget, to so many dollars or by so many: 80 or +50; of a sweep that runs, to so many
     #[arg(long, value_name = "DOLLARS", allow_negative_numbers = true)]
     pub(crate) budget: Option<BudgetChange>,
     /// Go on with this spec, which may have changed where sessions with a result were asked the same (embedded run)

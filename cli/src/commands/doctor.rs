@@ -85,10 +85,11 @@ fn describe(diagnosis: &Diagnosis, seen: &Seen) -> String {
 fn of_sweep(sweep: &SweepDiagnosis) -> Vec<String> {
     let owner = sweep.owner.as_ref().map(|owner| format!(" · of {owner}")).unwrap_or_default();
     let SweepDiagnosis { id, state, sessions, recorded, settled, outstanding, .. } = sweep;
+    let paused = if sweep.is_paused { ", paused" } else { "" };
     let mut lines = vec![
         String::new(),
         format!(
-            "{id} · {state}{owner} · {recorded} of {sessions} sessions recorded, {settled} settled, {outstanding} outstanding"
+            "{id} · {state}{paused}{owner} · {recorded} of {sessions} sessions recorded, {settled} settled, {outstanding} outstanding"
         ),
     ];
     if let Some(running) = sweep.running {

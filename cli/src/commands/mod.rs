@@ -23,6 +23,7 @@ pub(crate) mod list;
 #[cfg(feature = "cluster")]
 pub(crate) mod migrate;
 mod outlook;
+pub(crate) mod pause;
 pub(crate) mod plan;
 pub(crate) mod prices;
 pub(crate) mod repair;
@@ -40,6 +41,7 @@ pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod submit;
+pub(crate) mod throttle;
 mod time_outlook;
 pub(crate) mod token;
 pub(crate) mod view;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use comfy_table::{Table, presets};
 use regatta_backends::SweepCost;
 use regatta_coordinator::SweepStatus;
-use regatta_proto::Money;
+use regatta_proto::{Money, SweepState};
 
 use crate::args::StatusArgs;
 use crate::client::Client;
@@ -28,7 +28,9 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
                     let ended = row.ended_at.map(|at| at.to_string()).unwrap_or_default();
                     let owner = row.owner.map(String::from).unwrap_or_default();
                     let submitted = row.created_at.to_string();
-                    table.add_row([row.id.to_string(), row.state.to_string(), owner, submitted, ended]);
+                    let is_paused = row.is_paused && row.state == SweepState::Running;
+                    let state = if is_paused { format!("{}, paused", row.state) } else { row.state.to_string() };
+                    table.add_row([row.id.to_string(), state, owner, submitted, ended]);
                 }
                 output::line(&table.to_string());
             }
@@ -66,9 +68,10 @@ fn describe(status: &SweepStatus) -> String {
         ]);
     }
     let mut lines = vec![format!(
-        "{} · {} · submitted {}{}",
+        "{} · {}{} · submitted {}{}",
         status.id,
         status.state,
+        if status.is_paused { ", paused" } else { "" },
         status.created_at,
         status.owner.as_ref().map(|owner| format!(" by {owner}")).unwrap_or_default()
     )];
@@ -78,6 +81,9 @@ fn describe(status: &SweepStatus) -> String {
             budget.cap, budget.spent, budget.maybe_spent, budget.reserved, budget.left
         ));
     }
+    let lowered =
+        status.concurrency.iter().map(|(endpoint, calls)| format!("{endpoint}: {calls} calls at once, lowered"));
+    lines.extend(lowered);
     lines.extend(in_doubt(&status.cost));
     if let Some(forecast) = &status.forecast {
         lines.push(format!(

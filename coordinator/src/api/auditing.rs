@@ -39,6 +39,10 @@ pub(super) struct Gate {
 #[derive(Debug, Clone)]
 pub(super) struct Subject(pub(super) String);
 
+/// In a response to what was done: what exactly that was, where the subject does not say it.
+#[derive(Debug, Clone)]
+pub(super) struct Detail(pub(super) String);
+
 /// Lets a request to its route if whoever asks has the right, and writes it down where the route changes something.
 pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
     let Gate { guard, scope, action } = gate;
@@ -128,7 +132,8 @@ async fn result_of(response: Response, subject: String, at: jiff::Timestamp) -> 
         _ => AuditOutcome::Failed,
     };
     if outcome == AuditOutcome::Done {
-        return (response, AuditResult { at, outcome, subject, detail: String::new() });
+        let detail = response.extensions().get::<Detail>().map_or_else(String::new, |Detail(done)| text(done));
+        return (response, AuditResult { at, outcome, subject, detail });
     }
     let (head, body) = response.into_parts();
     let body = to_bytes(body, PROBLEM_BYTES_MAX).await.unwrap_or_default();

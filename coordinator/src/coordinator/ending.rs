@@ -4,6 +4,7 @@ use futures::future::BoxFuture;
 
 use regatta_proto::{SweepId, SweepState};
 
+use super::steering::is_steered;
 use super::{Coordinator, CoordinatorError};
 use crate::Resumption;
 use crate::budget::of_sweep;
@@ -37,11 +38,12 @@ impl Coordinator {
         })
     }
 
-    /// Runs the sessions of an ended sweep that were not measured, as further attempts.
+    /// Runs the sessions of an ended sweep that were not measured, as further attempts. One that runs goes on if it is paused, and its budget is
+    /// raised if that is wished; sessions that the budget of before has ended are run by a resume once it has ended.
     ///
     /// # Errors
-    /// When there is no such sweep, or it is complete, or has not ended, or its budget cannot be changed as wished, or its owner's quota does
-    /// not allow these sessions.
+    /// When there is no such sweep, or it is complete, or runs and nothing is wished of it, or its budget cannot be changed as wished, or its
+    /// owner's quota does not allow these sessions.
     pub fn resume<'a>(
         &'a self,
         id: &'a SweepId,
@@ -49,6 +51,9 @@ impl Coordinator {
     ) -> BoxFuture<'a, Result<(), CoordinatorError>> {
         Box::pin(async move {
             let row = self.ledger.sweep(id).await?.ok_or_else(|| CoordinatorError::UnknownSweep(id.clone()))?;
+            if is_steered(&row, &resumption) {
+                return self.go_on(row, resumption).await;
+            }
             if !row.state.is_end() || row.state == SweepState::Complete {
                 return Err(CoordinatorError::WrongState { id: id.clone(), state: row.state, wish: "resumed" });
             }

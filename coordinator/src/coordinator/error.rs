@@ -2,7 +2,7 @@
 
 use regatta_backends::{BlobError, LedgerError, PermitsError, QueueError};
 use regatta_catalog::{CatalogError, DecideError, SegmentError};
-use regatta_proto::{OwnerName, ScheduleName, SweepId, SweepState};
+use regatta_proto::{EndpointName, OwnerName, ScheduleName, SweepId, SweepState};
 
 use crate::PlanError;
 use crate::retention::Undeleted;
@@ -54,6 +54,31 @@ pub enum CoordinatorError {
     /// The sweep has no budget to raise.
     #[error("sweep {0} has no budget, so there is none to raise; leave out --budget")]
     NoBudget(SweepId),
+    /// The sweep runs, and its budget is to be raised by an amount.
+    #[error(
+        "sweep {0} runs, and a request that is repeated would raise its budget twice: give the whole budget (--budget 80), and not what is added (+50)"
+    )]
+    RelativeBudget(SweepId),
+    /// The sweep has no such endpoint.
+    #[error("sweep {id} has no endpoint {endpoint}; its lock (`sweep.lock.yaml`) lists them under `endpoints`")]
+    UnknownEndpoint {
+        /// Id of the sweep.
+        id: SweepId,
+        /// The endpoint that was named.
+        endpoint: EndpointName,
+    },
+    /// The spec does not allow as many calls at once, or nothing would be called.
+    #[error(
+        "{wanted} is no number of calls at once for the endpoint {endpoint}; give one from 1 to {most}, which its spec allows"
+    )]
+    Concurrency {
+        /// The endpoint.
+        endpoint: EndpointName,
+        /// The refused number.
+        wanted: u32,
+        /// Limit of the spec.
+        most: u32,
+    },
     /// Another coordinator dispatches.
     #[error("another coordinator leads")]
     NotLeading,

@@ -65,7 +65,7 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<Finding> {
         found("its budget is used up".to_owned(), "raise it when it has ended: regatta resume SWEEP --budget +DOLLARS");
     }
     for queue in &sweep.queues {
-        if queue.ready > 0 && queue.consumers == 0 {
+        if queue.ready > 0 && queue.consumers == 0 && !sweep.is_paused {
             found(
                 format!("{} jobs of endpoint {} wait, and no worker consumes them", queue.ready, queue.endpoint),
                 "start a worker that has this endpoint's key and whose policy allows it (docs/runbooks/RegattaQueueNotDraining.md)",

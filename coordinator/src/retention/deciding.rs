@@ -133,6 +133,8 @@ mod tests {
             echo: 0,
             owner: None,
             granted: None,
+            is_paused: false,
+            concurrency: BTreeMap::new(),
             tabulated: None,
         }
     }

@@ -29,11 +29,18 @@ impl Coordinator {
                 // The end was written, and perhaps not said.
                 self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
             }
-            if one.generation != row.generation {
-                // A resume raises the budget, and a process that had read the sweep before may have put it back since.
+            if one.generation != row.generation || one.budget != row.budget {
+                // A resume raises the budget, and so does a person while it runs; a process that had read the sweep before may have put it back since.
                 self.open_accounts(&one.sweep, row.budget).await?;
             }
+            if one.is_paused && !row.is_paused {
+                // Jobs have waited for nobody: whoever takes them now has the time to tell of them. A broker forgets queues that nobody uses.
+                self.move_on(one).await?;
+                one.undeclared = queues_of(&one.sweep.id, &one.sweep.lock);
+            }
             (one.running, one.budget) = (running, row.budget);
+            one.is_paused = row.is_paused;
+            one.concurrency.clone_from(&row.concurrency);
             one.echo.heard = row.echo;
             if one.generation != row.generation {
                 one.generation = row.generation;
@@ -87,6 +94,8 @@ impl Coordinator {
             budget: row.budget,
             quiet: Quiet::new(),
             running,
+            is_paused: row.is_paused,
+            concurrency: row.concurrency.clone(),
             generation,
             settles_at,
             is_settled,

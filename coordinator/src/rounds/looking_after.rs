@@ -49,6 +49,11 @@ impl Coordinator {
             progress
         };
         let complete = progress.iter().all(|cell| cell.settled == cell.items);
+        if one.is_paused && (!complete || one.sweep.lock.decide.is_some()) {
+            // What workers have in hand ends and is recorded. Whatever is lost meanwhile is missed when it goes on.
+            (one.over_since, one.is_asked_at_its_end) = (None, false);
+            return Ok(());
+        }
         if complete && self.release_next(one, progress).await? {
             // What was released is not in `progress`.
             return Ok(());

@@ -1,11 +1,12 @@
 //! Sweeps that have not ended, as a leader remembers them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::Term;
 use regatta_catalog::Sweep;
-use regatta_proto::Money;
+use regatta_proto::{EndpointName, Money};
 use tokio::time::Instant;
 
 use crate::answering::Unanswering;
@@ -32,6 +33,10 @@ pub(crate) struct Watched {
     pub(crate) quiet: Quiet,
     /// True if the sweep may dispatch, false while it is tabulated.
     pub(super) running: bool,
+    /// True if somebody has paused it: nothing of it is dispatched, and workers are not told of its queues.
+    pub(super) is_paused: bool,
+    /// Calls at once of each endpoint that somebody has lowered below those of the spec.
+    pub(super) concurrency: BTreeMap<EndpointName, u32>,
     /// Number of times that the sweep was resumed.
     pub(crate) generation: u32,
     /// Time before which nothing is dispatched: workers must have heard of the generation, and have reported their attempts of earlier

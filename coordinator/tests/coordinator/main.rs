@@ -22,6 +22,7 @@ mod schedules;
 mod showing;
 mod sources;
 mod stage;
+mod steering;
 mod storing;
 mod told;
 mod unanswering;

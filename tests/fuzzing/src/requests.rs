@@ -72,7 +72,7 @@ const SENDERS: [Sender; 6] = [
 /// Method and path of a route of the API, and a body that it accepts.
 type Route = (&'static str, &'static str, fn() -> Value);
 
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 21] = [
     ("POST", "/v1/sweeps", || serde_json::to_value(&*SUBMISSION).unwrap()),
     ("POST", "/v1/schedules", || {
         json!({ "schedule": {
@@ -106,6 +106,8 @@ const ROUTES: [Route; 19] = [
     ("GET", "/v1/sweeps?limit=2&after=1767225600000000000.s-0a1b2c3d", || Value::Null),
     ("GET", "/v1/tokens?limit=2&after=1767225600000000000.0101", || Value::Null),
     ("GET", "/v1/owners?limit=2&after=alice", || Value::Null),
+    ("POST", "/v1/sweeps/\u{1d}/pause", || Value::Null),
+    ("POST", "/v1/sweeps/\u{1d}/concurrency", || json!({ "endpoint": "sim", "calls": 1 })),
 ];
 
 static DATA: LazyLock<FileSet> = LazyLock::new(|| miniature(&WorfBench));

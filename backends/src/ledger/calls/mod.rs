@@ -12,6 +12,7 @@ mod recording;
 mod results;
 mod resuming;
 mod schedules;
+mod steering;
 mod storage;
 mod sweeps;
 mod views;

@@ -56,6 +56,8 @@ pub(super) const LEDGER: Migrations = Migrations {
         step(23, Previous, include_str!("../../../migrations/postgres/0023_partitions.sql")),
         // The previous program's sweeps are all in the shared partitions.
         step(24, Previous, include_str!("../../../migrations/postgres/0024_own_partitions.sql")),
+        // The previous program dispatches paused sweeps, and keeps to the spec's limits.
+        step(25, Previous, include_str!("../../../migrations/postgres/0025_steering.sql")),
     ],
     lock: 0x7265_6761_7474_6101,
 };

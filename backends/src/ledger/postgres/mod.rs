@@ -22,6 +22,7 @@ mod schedules;
 mod sessions;
 mod settling;
 mod silence;
+mod steering;
 mod storage;
 mod views;
 

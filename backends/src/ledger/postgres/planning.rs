@@ -20,7 +20,8 @@ use super::pool::Fault;
 use super::removing::{refuse_removed, refuse_removed_id};
 use super::storage::refer;
 use crate::ledger::columns::{
-    answer_bits, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    answer_bits, concurrency, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time,
+    unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow, Term};
 
@@ -127,7 +128,8 @@ async fn add_shards(tx: &Transaction<'_>, number: i64, sweep: &NewSweep) -> Resu
 
 /// Selects the columns that [`sweep`] reads.
 const SELECT_SWEEPS: &str =
-    "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated
+    "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated,
+        is_paused, concurrency
     FROM sweeps";
 
 pub(super) async fn sweeps(client: &Object, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
@@ -170,6 +172,8 @@ fn sweep(row: &Row) -> Result<SweepRow, Fault> {
         owner: row.try_get::<_, Option<&str>>(9)?.map(|owner| parsed(owner, "sweeps.owner")).transpose()?,
         granted: money(row.try_get(10)?, "granted")?,
         tabulated: row.try_get::<_, Option<i64>>(11)?.map(|of| small(of, "tabulated")).transpose()?,
+        is_paused: row.try_get(12)?,
+        concurrency: concurrency(row.try_get(13)?)?,
     })
 }
 
@@ -258,9 +262,11 @@ pub(super) async fn claim_shard(
         return Ok(false);
     }
     let number = number(tx, sweep).await?;
-    // Locked, so that a concurrent resume or cancel either is over or begins afterwards.
+    // Locked, so that a concurrent resume, cancel or pause either is over or begins afterwards.
     let find = tx
-        .prepare_cached("SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 AND state = 'running' FOR SHARE")
+        .prepare_cached(
+            "SELECT 1 FROM sweeps WHERE number = $1 AND generation = $2 AND state = 'running' AND NOT is_paused FOR SHARE",
+        )
         .await?;
     let runs = tx.query_opt(&find, &[&number, &i64::from(generation)]).await?.is_some();
     let update = tx
@@ -394,7 +400,7 @@ pub(super) async fn begin_tabulating(
     let number = number(tx, sweep).await?;
     let update = tx
         .prepare_cached(
-            "UPDATE sweeps SET state = 'tabulating', granted = $3
+            "UPDATE sweeps SET state = 'tabulating', granted = $3, is_paused = FALSE
              WHERE number = $1 AND generation = $2 AND state = 'running'",
         )
         .await?;

@@ -33,6 +33,8 @@ const MIGRATIONS: &[Step] = &[
     step(18, Previous, include_str!("../../../migrations/sqlite/0018_generations.sql")),
     step(19, Previous, include_str!("../../../migrations/sqlite/0019_storage.sql")),
     step(20, Previous, include_str!("../../../migrations/sqlite/0020_partitions.sql")),
+    // The previous program dispatches paused sweeps, and keeps to the spec's limits.
+    step(21, Previous, include_str!("../../../migrations/sqlite/0021_steering.sql")),
 ];
 
 /// Longest wait for another process that writes to the same file.

@@ -16,6 +16,7 @@ mod resume;
 mod schedules;
 mod sessions;
 mod settling;
+mod steering;
 mod storage;
 mod thread;
 mod views;

@@ -13,7 +13,8 @@ use super::removing::refuse_removed;
 use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    answer_bits, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time, unreadable,
+    answer_bits, concurrency, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time,
+    unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow};
 
@@ -75,7 +76,8 @@ pub(super) fn create(tx: &Transaction<'_>, sweep: &NewSweep) -> Result<Created, 
 
 /// Selects the columns that [`sweep`] reads.
 const SELECT_SWEEPS: &str =
-    "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated
+    "SELECT id, name, lock, state, budget, created_at_ns, ended_at_ns, generation, echo, owner, granted, tabulated,
+        is_paused, concurrency
     FROM sweeps";
 
 pub(super) fn sweeps(tx: &Transaction<'_>, only: Option<&SweepId>) -> Result<Vec<SweepRow>, Fault> {
@@ -116,6 +118,8 @@ fn sweep(row: &Row<'_>) -> Result<SweepRow, Fault> {
         owner: row.get::<_, Option<String>>(9)?.map(|owner| parsed(&owner, "sweeps.owner")).transpose()?,
         granted: money(row.get(10)?, "granted")?,
         tabulated: row.get::<_, Option<i64>>(11)?.map(|of| small(of, "tabulated")).transpose()?,
+        is_paused: row.get(12)?,
+        concurrency: concurrency(row.get::<_, Option<String>>(13)?.as_deref())?,
     })
 }
 
@@ -190,7 +194,9 @@ pub(super) fn claim_shard(
     shard: ShardIndex,
     generation: u32,
 ) -> Result<bool, Fault> {
-    let mut find = tx.prepare_cached("SELECT 1 FROM sweeps WHERE id = ?1 AND generation = ?2 AND state = 'running'")?;
+    let mut find = tx.prepare_cached(
+        "SELECT 1 FROM sweeps WHERE id = ?1 AND generation = ?2 AND state = 'running' AND NOT is_paused",
+    )?;
     if !find.exists(params![sweep.as_str(), generation])? {
         number(tx, sweep)?;
         return Ok(false);
@@ -286,7 +292,8 @@ pub(super) fn begin_tabulating(
     let number = number(tx, sweep)?;
     let granted = stored_money(granted, "granted")?;
     let moved = tx.execute(
-        "UPDATE sweeps SET state = ?3, granted = ?5 WHERE number = ?1 AND generation = ?2 AND state = ?4",
+        "UPDATE sweeps SET state = ?3, granted = ?5, is_paused = FALSE
+         WHERE number = ?1 AND generation = ?2 AND state = ?4",
         params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str(), granted],
     )?;
     Ok(moved == 1)

@@ -20,7 +20,7 @@ pub(super) fn resume(
     quota: Quota,
 ) -> Result<Option<Reopened>, Fault> {
     let number = number(tx, sweep)?;
-    let update = "UPDATE sweeps SET state = ?3, ended_at_ns = NULL WHERE number = ?1 AND state = ?2";
+    let update = "UPDATE sweeps SET state = ?3, ended_at_ns = NULL, is_paused = FALSE WHERE number = ?1 AND state = ?2";
     if tx.execute(update, params![number, from.as_str(), SweepState::Running.as_str()])? == 0 {
         return Ok(None);
     }

@@ -6,5 +6,6 @@ mod judging;
 mod recording;
 mod results;
 mod resuming;
+mod steering;
 mod sweeps;
 mod views;
