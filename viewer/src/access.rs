@@ -19,6 +19,7 @@ use serde::Deserialize;
 use crate::forms::{self, FormLimit};
 use crate::page::{self, Page};
 use crate::problem::Problem;
+use crate::steering::Steering;
 
 /// Name of the cookie.
 const COOKIE: &str = "regatta_view";
@@ -51,13 +52,15 @@ pub struct Access {
     asks_for_certificates: bool,
     /// Pages are served over TLS, so the cookie is marked `Secure`.
     over_tls: bool,
+    /// Steers sweeps for those who may.
+    steering: Option<Arc<dyn Steering>>,
 }
 
 impl Access {
     /// Everybody on this machine, by the name of the loopback interface. A port that other machines reach must not be served with it.
     #[must_use]
     pub const fn loopback() -> Self {
-        Self { admits: None, asks_for_certificates: false, over_tls: false }
+        Self { admits: None, asks_for_certificates: false, over_tls: false, steering: None }
     }
 
     /// Everybody whose token `admits` accepts.
@@ -70,6 +73,16 @@ impl Access {
     #[must_use]
     pub fn over_tls(self, asks_for_certificates: bool) -> Self {
         Self { over_tls: true, asks_for_certificates, ..self }
+    }
+
+    /// The same access, with forms by which `steering` is told what to do with sweeps.
+    #[must_use]
+    pub fn with_steering(self, steering: Arc<dyn Steering>) -> Self {
+        Self { steering: Some(steering), ..self }
+    }
+
+    pub(crate) fn steering(&self) -> Option<Arc<dyn Steering>> {
+        self.steering.clone()
     }
 
     pub(crate) const fn is_asked_for_token(&self) -> bool {
@@ -112,7 +125,7 @@ impl Access {
 }
 
 /// The token of the header, or else of the cookie; `None` if it is longer than any token.
-fn given(headers: &HeaderMap) -> Option<String> {
+pub(crate) fn given(headers: &HeaderMap) -> Option<String> {
     let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let token = match bearer.and_then(|value| value.strip_prefix("Bearer ")) {
         Some(token) => token.to_owned(),

@@ -3,7 +3,7 @@
 //!
 //! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else, so
 //! a run's directory and a deployment have the same pages. Nothing here writes to them: people's annotations go to a file of their own in a
-//! run's directory. The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that
+//! run's directory, and what people order of a deployment's sweeps to whoever serves the pages ([`Steering`]). The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that
 //! change.
 //!
 //! A new page is a file in `pages`, a route here, and one among `ROUTES` of `tests/fuzzing/src/pages.rs`. Markup is made with `maud`, which
@@ -28,6 +28,7 @@ mod searching;
 mod selection;
 mod site;
 mod source;
+mod steering;
 mod turns;
 
 use std::num::NonZeroUsize;
@@ -44,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::access::{Access, TokenUse};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
+pub use self::steering::{Asker, Order, Refused, Steering};
 use crate::live::Watching;
 use crate::pages::money::Spending;
 use crate::progress::Rates;
@@ -70,6 +72,8 @@ struct Viewer {
     spending: Arc<Remembered<Arc<Spending>>>,
     watching: Watching,
     is_asked_for_token: bool,
+    /// Steers sweeps for those who may; `None` where nobody does.
+    steering: Option<Arc<dyn Steering>>,
 }
 
 /// The pages of `source` below [`ROOT`], for the people that `access` admits. Streams of events end when `stop` fires.
@@ -85,6 +89,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         item_means: Arc::new(Remembered::of_at_most(ITEM_MEANS)),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
+        steering: access.steering(),
     };
     let access = Arc::new(access);
     let pages = Router::new()
@@ -98,6 +103,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         .route("/ui/runs/{run}/endpoints", get(pages::endpoints::show))
         .route("/ui/runs/{run}/money", get(pages::money::of_run))
         .route("/ui/runs/{run}/report", get(pages::files::report))
+        .route("/ui/runs/{run}/cancel", get(pages::steering::confirm))
         .route("/ui/runs/{run}/sessions/{cell}/{item}", get(pages::session::show))
         .route("/ui/runs/{run}/sessions/{cell}/{item}/transcript", get(pages::files::transcript))
         .route("/ui/runs/{run}/sessions/{cell}/{item}/pictures/{number}", get(pages::files::picture))
@@ -109,9 +115,14 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
     let annotate = post(pages::annotate::annotate)
         .layer(middleware::from_fn_with_state(pages::annotate::FORM, forms::read))
         .layer(middleware::from_fn(access::of_a_page));
+    let steer = post(pages::steering::steer)
+        .layer(middleware::from_fn_with_state(pages::steering::FORM, forms::read))
+        .layer(middleware::from_fn(access::of_a_page));
+    let steering = Router::new().route("/ui/runs/{run}/steer", steer);
     let annotating = Router::new().route("/ui/runs/{run}/sessions/{cell}/{item}/annotate", annotate);
     let pages = pages
         .merge(annotating)
+        .merge(steering)
         .merge(streams)
         .route("/ui/logout", get(access::logout))
         .fallback(problem::no_page)

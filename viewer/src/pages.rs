@@ -16,4 +16,5 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schedules;
 pub(crate) mod session;
+pub(crate) mod steering;
 mod verdicts;

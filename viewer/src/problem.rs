@@ -7,6 +7,8 @@ use regatta_backends::{BlobError, LedgerError};
 use regatta_catalog::{CatalogError, SegmentError};
 use regatta_scorer::ScorerError;
 
+use crate::steering::Refused;
+
 /// An error page: a status with a sentence that explains it.
 #[derive(Debug)]
 pub(crate) struct Problem {
@@ -69,6 +71,12 @@ impl Problem {
 
     pub(crate) fn sentence(&self) -> &str {
         &self.sentence
+    }
+}
+
+impl From<Refused> for Problem {
+    fn from(Refused { status, reason }: Refused) -> Self {
+        Self { status, sentence: reason }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use regatta_backends::{Blobs, Ledger, LedgerError, PageMark, PageMarkError, Permits, SweepRow};
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{Cell, Digest};
+use regatta_proto::{Cell, Digest, SweepState};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
@@ -167,10 +167,11 @@ impl Run {
         !self.row.state.is_end() && self.interrupted.is_none()
     }
 
-    /// The state in a word: that of the ledger, which an interruption leaves as it was.
+    /// The state in a word: that of the ledger, which an interruption and a pause leave as it was.
     pub(crate) const fn state(&self) -> &'static str {
         match self.interrupted {
             Some(_) => "interrupted",
+            None if self.row.is_paused && matches!(self.row.state, SweepState::Running) => "paused",
             None => self.row.state.as_str(),
         }
     }

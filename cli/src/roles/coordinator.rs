@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use super::certificates;
 use super::night_gate::StoredNights;
 use super::policy::CoordinatorPolicy;
+use super::steering::ApiSteering;
 use super::{Readiness, services};
 use crate::args::CoordinatorArgs;
 use crate::benchmarks::deployed;
@@ -108,7 +109,8 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let coordinator = Arc::new(coordinator);
     let config = ApiConfig { access: access.clone(), verifier, bytes: args.memory.budget(&registry)? };
     let (routes, readers) = router_and_readers(coordinator.clone(), config);
-    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates);
+    let steering = ApiSteering { api: routes.clone(), readers: readers.clone() };
+    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates).with_steering(Arc::new(steering));
     let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
     let pages = match access {
         Access::Certificates(_) => pages.layer(middleware::from_fn(move |request, next| {
@@ -159,7 +161,12 @@ fn check_encryption(listen: SocketAddr, has_tls: bool, plain_http: bool) -> anyh
 }
 
 /// Access to the pages: for those who may read at the API.
-fn viewers(readers: &Readers, access: &Access, has_tls: bool, asks_for_certificates: bool) -> regatta_viewer::Access {
+pub(super) fn viewers(
+    readers: &Readers,
+    access: &Access,
+    has_tls: bool,
+    asks_for_certificates: bool,
+) -> regatta_viewer::Access {
     let viewers = match access {
         Access::Tokens { .. } => {
             let readers = readers.clone();

@@ -11,6 +11,7 @@ mod policy;
 mod readiness;
 pub(crate) mod scorer;
 pub(crate) mod services;
+mod steering;
 pub(crate) mod worker;
 
 pub(crate) use self::diagnosis::diagnose;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
-use regatta_proto::{ApiToken, Digest, Scope};
+use regatta_proto::{ApiToken, Digest, OwnerName, Scope};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
@@ -125,6 +125,24 @@ impl Readers {
         Box::pin(async move {
             let identified = self.0.identify(&HeaderMap::new(), certificate).await;
             self.reader(identified, method, path).await.is_some()
+        })
+    }
+
+    /// `true` if whoever shows `token` or `certificate` may change what belongs to `owner`. Nothing was asked for yet, so that a refusal is not written down.
+    pub fn may_change<'a>(
+        &'a self,
+        token: Option<&'a str>,
+        certificate: Option<&'a PeerCertificate>,
+        owner: Option<&'a OwnerName>,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let mut headers = HeaderMap::new();
+            if let Some(token) = token {
+                let Ok(credential) = HeaderValue::from_str(&format!("Bearer {token}")) else { return false };
+                headers.insert(header::AUTHORIZATION, credential);
+            }
+            let identified = self.0.identify(&headers, certificate).await;
+            identified.is_ok_and(|principal| principal.may_change(owner))
         })
     }
 

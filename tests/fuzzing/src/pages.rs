@@ -19,7 +19,7 @@ const REQUESTS_MAX: usize = 2;
 /// Method and path of a route of the pages.
 type Route = (&'static str, &'static str);
 
-const ROUTES: [Route; 19] = [
+const ROUTES: [Route; 21] = [
     ("GET", "/ui/"),
     ("GET", "/ui/money"),
     ("GET", "/ui/schedules"),
@@ -39,6 +39,8 @@ const ROUTES: [Route; 19] = [
     ("GET", "/ui/login"),
     ("POST", "/ui/login"),
     ("GET", "/ui/logout"),
+    ("GET", "/ui/runs/\u{1d}/cancel"),
+    ("POST", "/ui/runs/\u{1d}/steer"),
 ];
 
 /// Media types in which a browser looks for markup.
@@ -172,8 +174,9 @@ mod tests {
                 let path = String::from_utf8(path).unwrap();
                 let form = if path == "/ui/login" { format!("token={TOKEN}") } else { "note=x".to_owned() };
                 let (status, said) = answer(site, method, &path, &form);
-                // The run has not ended, its benchmark draws no pictures, and a deployment's sweeps are not annotated.
-                let may_be_missing = ["/report", "/pictures/0", "/annotate"].iter().any(|end| path.ends_with(end));
+                // The run has not ended, its benchmark draws no pictures, a deployment's sweeps are not annotated, and nobody steers here.
+                let may_be_missing =
+                    ["/report", "/pictures/0", "/annotate", "/cancel", "/steer"].iter().any(|end| path.ends_with(end));
                 let is_missing = status == StatusCode::NOT_FOUND && may_be_missing;
                 assert!(
                     status.is_success() || status.is_redirection() || is_missing,

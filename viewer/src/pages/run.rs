@@ -13,16 +13,22 @@ use regatta_scorer::Summary;
 use super::group::{self, Group};
 use super::leaderboard;
 use super::runs::{bar, state};
+use super::steering;
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
 use crate::progress::{self, Progress, Totals};
 use crate::source::Run;
+use crate::steering::Asker;
 use crate::{Viewer, address, numbers};
 
 /// Most rows of causes shown.
 const CAUSES_MAX: usize = 50;
 
-pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn show(
+    State(viewer): State<Viewer>,
+    asker: Asker,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
     let run = viewer.source.run(&name).await?;
     let sweep = run.sweep().await?;
     let ledger = &run.store.ledger;
@@ -39,8 +45,10 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Path(name): Path<String>)
     for (class, count) in calls.iter().flat_map(|(_, sums)| &sums.errors) {
         *errors.entry(class.as_str()).or_insert(0_u64) += count;
     }
+    let steering = steering::section(&viewer, &asker, &run, &sweep).await;
     let body = html! {
         section #numbers data-part { (facts(&viewer, &run, &progress)) }
+        (steering)
         section #cells data-part {
             h2 { "Cells" }
             p.hint { "Each cell: sessions that have a result, of all that it has. Marked: sessions without a score." }

@@ -93,6 +93,7 @@ fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
 pub(crate) fn state(run: &Run) -> Markup {
     let class = match run.row.state {
         SweepState::Running | SweepState::Tabulating if run.interrupted.is_some() => "tag flag",
+        SweepState::Running if run.row.is_paused => "tag flag",
         SweepState::Running | SweepState::Tabulating => "tag going",
         SweepState::Complete => "tag good",
         SweepState::StoppedByBudget | SweepState::Cancelled | SweepState::Incomplete => "tag flag",
