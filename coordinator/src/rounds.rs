@@ -182,7 +182,7 @@ impl Coordinator {
         self.metrics.window.reset();
         // Jobs of a paused sweep wait for nobody, and nobody is to be called because of them.
         let goes_on = |id: &SweepId| rounds.watched.get(id).is_some_and(|one| !one.is_paused);
-        let going = progress.iter().filter(|(id, _)| goes_on(id));
+        let going = progress.iter().filter(|&(id, _)| goes_on(id));
         for (queue, sessions) in going.flat_map(|(_, progress)| outstanding(progress)) {
             self.metrics.window.with_label_values(&[queue.as_str()]).set(sessions.cast_signed());
         }
