@@ -3,8 +3,8 @@
 //!
 //! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else, so
 //! a run's directory and a deployment have the same pages. Nothing here writes to them: people's annotations go to a file of their own in a
-//! run's directory, and what people order of a deployment's sweeps to whoever serves the pages ([`Steering`]). The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that
-//! change.
+//! run's directory, and what people order of a deployment's sweeps to whoever serves the pages ([`Steering`]). The store counts and pages
+//! lists. A page is complete without script; with it, the page replaces in place the parts that change.
 //!
 //! A new page is a file in `pages`, a route here, and one among `ROUTES` of `tests/fuzzing/src/pages.rs`. Markup is made with `maud`, which
 //! escapes every value; all output passes through `page`, which makes characters visible that would act on a reader's screen.
