@@ -1,14 +1,33 @@
 //! Sessions that an external agent does as a whole: the task that it is given, how it ended, and the answer that it gave.
 
+mod written;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use regatta_proto::{AgentName, ChatRequest, Ended, Event, HowEnded, ItemId, Role, Transcript};
+use regatta_proto::{
+    AgentName, ChatRequest, Ended, Event, Finish, HowEnded, ItemId, Reply, Role, Setting, Tool, Transcript,
+};
 use serde_json::{Value, json};
 
 use crate::{DelegatedTask, Step};
 
-/// Field of an agent's JSON that holds its answer.
-const ANSWER: &str = "answer";
+/// Beginning of the names of settings whose sessions an agent does.
+const EXTERNAL: &str = "external/";
+
+/// The agent that `setting` names, as `external/NAME` or `external/NAME/MORE`, and what stands behind it; `None` for other settings.
+#[must_use]
+pub fn named(setting: &Setting) -> Option<(AgentName, Option<&str>)> {
+    let named = setting.as_str().strip_prefix(EXTERNAL)?;
+    let (name, more) = named.split_once('/').map_or((named, None), |(name, more)| (name, Some(more)));
+    Some((name.parse().ok()?, more))
+}
+
+/// `true` if an agent was started for the session: then calls in its transcript are the agent's own, and none of them is the benchmark's.
+#[must_use]
+pub fn was_started(transcript: &Transcript) -> bool {
+    !last_start(transcript).is_empty()
+}
 
 /// Events since the last start of an agent; those of earlier starts are no part of the result. Empty if none was started.
 #[must_use]
@@ -37,14 +56,27 @@ pub fn has_ended(transcript: &Transcript) -> bool {
     end(transcript).is_some()
 }
 
-/// Step of a session of one call that `agent` does in its place: it is given the messages of `request`, with the item's name and its task.
+/// Step of a session of one call that `agent` does in its place: it is given the messages of `request` and, where it has tools, their
+/// definitions, with the item's name and its task.
 #[must_use]
 pub fn step(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest, transcript: &Transcript) -> Step {
     if has_ended(transcript) {
         return Step::Done;
     }
-    let input = json!({"item": item, "task": task, "messages": &request.messages});
+    let mut input = json!({"item": item, "task": task, "messages": &request.messages});
+    if !request.tools.is_empty() {
+        input["tools"] = request.tools.iter().map(definition).collect();
+    }
     Step::Delegate(DelegatedTask { agent: agent.clone(), input })
+}
+
+/// A tool as OpenAI's clients define it.
+fn definition(tool: &Tool) -> Value {
+    let mut function = json!({"name": &tool.name, "parameters": &tool.parameters});
+    if let Some(description) = &tool.description {
+        function["description"] = json!(description);
+    }
+    json!({"type": "function", "function": function})
 }
 
 /// The answer of a session of one answer, whoever gave it; `None` while there is none.
@@ -63,17 +95,32 @@ pub fn answer(transcript: &Transcript) -> Option<Arc<str>> {
             call.reply.text.clone().filter(|text| !text.trim().is_empty())
         })
     };
-    told(&end(transcript)?.output).or_else(last_text)
+    written::text(&end(transcript)?.output).or_else(last_text)
 }
 
-/// The answer in what an agent wrote; `None` if it wrote nothing.
-fn told(output: &str) -> Option<Arc<str>> {
-    let last_line = output.lines().rev().find(|line| !line.trim().is_empty())?;
-    let named = |text: &str| {
-        let value: Value = serde_json::from_str(text.trim()).ok()?;
-        value.get(ANSWER)?.as_str().map(Arc::<str>::from)
+/// The answer of a session whose one answer may be calls of tools, whoever gave it; `None` while there is none.
+///
+/// Of an agent it is the fields `tool_calls` and `answer` of the JSON that it wrote (all that it wrote, or the last line), else a text as
+/// [`answer`] takes it. One that wrote nothing has answered with the last reply of its model that says or calls anything, and with nothing
+/// if there is none. Without an agent it is the model's reply.
+#[must_use]
+pub fn reply(transcript: &Transcript) -> Option<Cow<'_, Reply>> {
+    let events = last_start(transcript);
+    if events.is_empty() {
+        return transcript.replies(Role::Agent).next().map(Cow::Borrowed);
+    }
+    let ended = end(transcript)?;
+    let last_reply = || {
+        events.iter().rev().find_map(|event| {
+            let Event::Call(call) = event else { return None };
+            let says = call.reply.text.as_deref().is_some_and(|text| !text.trim().is_empty());
+            (says || !call.reply.tool_calls.is_empty()).then_some(&call.reply)
+        })
     };
-    named(output).or_else(|| named(last_line)).or_else(|| Some(output.into()))
+    Some(match written::reply(&ended.output) {
+        Some(written) => Cow::Owned(written),
+        None => last_reply().map_or_else(|| Cow::Owned(Reply::of_text(None, Finish::Stop)), Cow::Borrowed),
+    })
 }
 
 #[cfg(test)]
@@ -129,6 +176,78 @@ mod tests {
     fn without_an_agent_the_models_reply_is_the_answer() {
         assert_eq!(answer(&Transcript::of_recorded(Some("x"))).as_deref(), Some("x"));
         assert_eq!(answer(&Transcript::default()), None);
+    }
+
+    #[test]
+    fn a_setting_names_an_agent_and_perhaps_more() {
+        let of = |name: &str| {
+            let setting: Setting = name.parse().unwrap();
+            named(&setting).map(|(agent, more)| (agent.to_string(), more.map(str::to_owned)))
+        };
+        assert_eq!(of("external/mine"), Some(("mine".to_owned(), None)));
+        assert_eq!(of("external/mine/turn/text"), Some(("mine".to_owned(), Some("turn/text".to_owned()))));
+        assert_eq!(of("external"), None);
+        assert_eq!(of("stepwise"), None);
+    }
+
+    /// The text of an agent's answer, and its calls as id, name and arguments.
+    fn replied(output: &str) -> (Option<String>, Vec<[String; 3]>) {
+        let ended = ended(json!({"exited": 0}), output);
+        let session = events(json!([started(), called("of the model"), ended]));
+        let reply = reply(&session).unwrap();
+        let calls =
+            reply.tool_calls.iter().map(|call| [&call.id, &call.name, &call.arguments].map(ToString::to_string));
+        (reply.text.as_deref().map(str::to_owned), calls.collect())
+    }
+
+    #[test]
+    fn calls_are_an_answer_in_openais_form_or_by_name_and_arguments() {
+        let call = |id: &str| vec![[id, "find", "{\"a\":1}"].map(str::to_owned)];
+        let openais = r#"{"id": "c", "type": "function", "function": {"name": "find", "arguments": "{\"a\":1}"}}"#;
+        let plain = r#"{"name": "find", "arguments": {"a": 1}}"#;
+        assert_eq!(replied(&format!("a log\n{{\"answer\": null, \"tool_calls\": [{openais}]}}")), (None, call("c")));
+        assert_eq!(
+            replied(&format!("{{\"answer\": \"so\", \"tool_calls\": [{plain}]}}")),
+            (Some("so".to_owned()), call("call_1"))
+        );
+    }
+
+    #[test]
+    fn without_calls_an_answer_is_a_text() {
+        let text = |text: &str| (Some(text.to_owned()), Vec::new());
+        assert_eq!(replied(r#"{"answer": "one", "tool_calls": []}"#), text("one"));
+        let nameless = r#"{"tool_calls": [{"arguments": "{}"}]}"#;
+        assert_eq!(replied(nameless), text(nameless));
+        assert_eq!(replied("one\n"), text("one\n"));
+        assert_eq!(replied(" \n"), text("of the model"));
+    }
+
+    #[test]
+    fn an_agent_that_came_to_nothing_has_answered_with_nothing() {
+        let ended = events(json!([started(), ended(json!("deadline"), "")]));
+        assert_eq!(reply(&ended).as_deref(), Some(&Reply::of_text(None, Finish::Stop)));
+        assert_eq!(reply(&events(json!([started()]))), None);
+        assert_eq!(reply(&Transcript::of_recorded(Some("x"))).as_deref(), Some(&Reply::said("x")));
+    }
+
+    #[test]
+    fn an_agent_is_given_the_tools_of_the_request_as_clients_define_them() {
+        let messages = vec![ChatMessage::new(ChatRole::User, "x")];
+        let tool = |description: Option<&str>| Tool {
+            name: "find".into(),
+            description: description.map(Into::into),
+            parameters: Arc::new(json!({"type": "object"})),
+        };
+        let tools = vec![tool(Some("Finds.")), tool(None)];
+        let request = ChatRequest { tools, ..ChatRequest::new(messages, Sampling::default()) };
+        let agent: AgentName = "mine".parse().unwrap();
+        let item: ItemId = "item-1".parse().unwrap();
+        let Step::Delegate(task) = step(&agent, &item, "a task", &request, &Transcript::default()) else { panic!() };
+        let parameters = json!({"type": "object"});
+        let with = json!({"name": "find", "parameters": parameters, "description": "Finds."});
+        let without = json!({"name": "find", "parameters": parameters});
+        let expected = [with, without].map(|function| json!({"type": "function", "function": function}));
+        assert_eq!(task.input["tools"], json!(expected));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! An agent that somebody else wrote does sessions of a benchmark of one answer: it is given the messages, and what it writes is scored.
+//! An agent that somebody else wrote does sessions of a benchmark of one answer: it is given the messages, and tools where there are any, and
+//! what it writes is scored.
 
 use regatta_tests::regatta::{finish, regatta, workspace};
 use serde_json::Value;
@@ -8,21 +9,24 @@ const AGENT: &str = r#"
 import json, sys, urllib.request
 task = json.loads(sys.stdin.readline())
 body = {"model": task["model"], "messages": task["messages"], "top_k": 5}
+if "tools" in task:
+    body["tools"] = task["tools"]
 headers = {"content-type": "application/json", "authorization": "Bearer " + task["api_key"]}
 request = urllib.request.Request(task["base_url"] + "/chat/completions", json.dumps(body).encode(), headers)
-reply = json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"]
+message = json.load(urllib.request.urlopen(request))["choices"][0]["message"]
 print("thinking")
-print(json.dumps({"answer": reply}))
+print(json.dumps({"answer": message.get("content") or "", "tool_calls": message.get("tool_calls") or []}))
 "#;
 
-#[tokio::test]
-async fn an_agent_that_hands_its_models_reply_on_scores_what_the_model_scores() {
+/// Runs `benchmark` in `native`, a setting of its own, and in that of an agent that hands its model's reply on; `more` are further fields of the
+/// benchmark in the spec. Returns the items with their scores in either.
+async fn scores_of_both(benchmark: &str, native: &str, more: &str) -> [Vec<(String, Value)>; 2] {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.py"), AGENT).unwrap();
-    let data = workspace().join("examples/data/worfbench");
+    let data = workspace().join("examples/data").join(benchmark);
     let spec = format!(
-        "name: delegated\nagents:\n  mine: {{ command: [python3, agent.py], directory: . }}\nbenchmarks:\n  worfbench: {{ data: {}, settings: \
-         [zero-shot, external/mine], limit: 'first:3', judge: sim/lexical }}\nendpoints:\n  sim: {{ kind: simulated }}\nmodels:\n  - sim/oracle\n",
+        "name: delegated\nagents:\n  mine: {{ command: [python3, agent.py], directory: . }}\nbenchmarks:\n  {benchmark}: {{ data: {}, settings: \
+         [{native}, external/mine], {more} }}\nendpoints:\n  sim: {{ kind: simulated }}\nmodels:\n  - sim/oracle\n",
         data.display()
     );
     let path = folder.path().join("spec.yaml");
@@ -36,10 +40,38 @@ async fn an_agent_that_hands_its_models_reply_on_scores_what_the_model_scores() 
     let results = std::fs::read_to_string(directory.join("results.jsonl")).unwrap();
     let results: Vec<Value> = results.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(results.iter().all(|line| line["outcome"] == "measured"), "{results:?}");
-    let scores = |setting: &str| -> Vec<(&Value, &Value)> {
+    [native, "external/mine"].map(|setting| {
         let of = results.iter().filter(|line| line["setting"] == setting);
-        of.map(|line| (&line["item"], &line["scores"])).collect()
-    };
-    assert!(!scores("zero-shot").is_empty());
-    assert_eq!(scores("external/mine"), scores("zero-shot"));
+        of.map(|line| (line["item"].to_string(), line["scores"].clone())).collect()
+    })
+}
+
+fn assert_alike([native, external]: [Vec<(String, Value)>; 2]) {
+    assert!(!native.is_empty());
+    assert_eq!(external, native);
+}
+
+#[tokio::test]
+async fn an_agent_that_hands_its_models_reply_on_scores_what_the_model_scores() {
+    assert_alike(scores_of_both("worfbench", "zero-shot", "limit: 'first:3', judge: sim/lexical").await);
+}
+
+#[tokio::test]
+async fn turns_of_an_agent_score_what_its_models_turns_score() {
+    let all = "limit: 'first:2', evaluators: [official_fixed, paper], judge: sim/oracle";
+    assert_alike(scores_of_both("flowbench", "turn/single/flowchart", all).await);
+}
+
+#[tokio::test]
+async fn plans_of_an_agent_score_what_its_models_plans_score() {
+    let all = "limit: 'first:2', evaluators: [official, paper, exec]";
+    assert_alike(scores_of_both("appbench", "flat", all).await);
+}
+
+#[tokio::test]
+async fn plans_and_calls_of_an_agent_score_what_its_models_score() {
+    let all = "limit: 'first:1', evaluators: [official, paper], judge: sim/oracle";
+    let [native, external] = scores_of_both("orchestrationbench", "stepwise", all).await;
+    assert!(native.iter().any(|(_, scores)| scores["official"]["name_f1"] == 1.0), "a step is answered by a call");
+    assert_alike([native, external]);
 }

@@ -6,7 +6,7 @@ use regatta_benchmarks::{Item, SelectError};
 use regatta_proto::{ItemIndex, Setting};
 
 use super::data::{Data, Entry, Flag, Split};
-use super::setting::Mode;
+use super::setting::SessionMode;
 
 /// The items, in the order of the data. The task of an item is its split; items with the same instruction are no independent samples.
 pub(crate) fn items(data: &Data) -> Vec<Item> {
@@ -27,8 +27,8 @@ pub(crate) fn select(
     tasks: &[String],
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
-    if Mode::of(setting).is_none() {
-        return Err(SelectError::UnknownSetting { setting: setting.to_string(), known: Mode::known() });
+    if SessionMode::of(setting).is_none() {
+        return Err(SelectError::UnknownSetting { setting: setting.to_string(), known: SessionMode::known() });
     }
     if let Some(unknown) = tasks.iter().find(|task| Split::named(task).is_none()) {
         let known = Split::ALL.map(Split::as_str).join(", ");

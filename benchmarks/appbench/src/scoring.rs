@@ -1,8 +1,9 @@
 //! From the transcript of an item to its scores.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Drawing, Score, Scores};
+use regatta_benchmarks::{Drawing, Score, Scores, delegated};
 use regatta_proto::{Evaluator, Event, Role, Transcript};
 use serde_json::{Map, Value, json};
 
@@ -18,21 +19,26 @@ use super::stepwise::{Toolbox, Walk};
 /// Result of a session.
 enum Answer<'t> {
     /// A plan.
-    Plan(&'t str),
+    Plan(Cow<'t, str>),
     /// No plan, because no attempt selected an app.
     Dropped,
 }
 
 impl<'t> Answer<'t> {
-    /// Scores see no requests, but one reply alone is always a plan, and several are answers of an app selection with a plan behind them.
+    /// Scores see no requests, but one reply alone is always a plan, and several are answers of an app selection with a plan behind them. An
+    /// external agent writes a plan.
     fn of(data: &Data, transcript: &'t Transcript) -> Self {
+        if delegated::was_started(transcript) {
+            let written = delegated::answer(transcript);
+            return Self::Plan(written.map_or(Cow::Borrowed(""), |plan| Cow::Owned(plan.to_string())));
+        }
         let replies: Vec<&str> = texts(transcript).collect();
         if let [plan] = replies[..] {
-            return Self::Plan(plan);
+            return Self::Plan(Cow::Borrowed(plan));
         }
         let selection = Selection::of(&data.phone, &replies);
-        match replies.get(selection.attempts) {
-            Some(plan) if !selection.is_dropped() => Self::Plan(plan),
+        match replies.get(selection.attempts).copied() {
+            Some(plan) if !selection.is_dropped() => Self::Plan(Cow::Borrowed(plan)),
             _ => Self::Dropped,
         }
     }
@@ -59,7 +65,7 @@ pub(crate) fn score(
 /// The scores when the model made its session impossible: those of an empty plan, which is as bad as one that cannot be executed.
 pub(crate) fn score_failure(data: &Data, entry: &Entry, evaluators: &[Evaluator]) -> Scores {
     let of = |evaluator: &Evaluator| {
-        let mut score = score_answer(data, entry, *evaluator, &Answer::Plan(""));
+        let mut score = score_answer(data, entry, *evaluator, &Answer::Plan(Cow::Borrowed("")));
         if *evaluator == Evaluator::Exec {
             // Nothing was executed, so there is nothing that was done in no time.
             score.values.remove("makespan");
@@ -77,27 +83,29 @@ pub(crate) fn drawings(data: &Data, entry: &Entry, transcript: &Transcript) -> V
     }
     let text = match Answer::of(data, transcript) {
         Answer::Plan(text) => text,
-        Answer::Dropped => "",
+        Answer::Dropped => Cow::Borrowed(""),
     };
-    vec![drawing::drawing(entry, &data.phone, text)]
+    vec![drawing::drawing(entry, &data.phone, &text)]
 }
 
 /// `true` if a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.
 pub(crate) fn is_invalid_format(data: &Data, transcript: &Transcript) -> bool {
     !used_tools(transcript)
         && match Answer::of(data, transcript) {
-            Answer::Plan(text) => lines(text).is_empty(),
+            Answer::Plan(text) => lines(&text).is_empty(),
             Answer::Dropped => true,
         }
 }
 
+/// `true` if the benchmark offered the apps as tools. Tools of an external agent are its own, and it writes a plan all the same.
 fn used_tools(transcript: &Transcript) -> bool {
-    transcript.events.iter().any(|event| matches!(event, Event::Call(call) if !call.request.tools.is_empty()))
+    let is_offered = |event: &Event| matches!(event, Event::Call(call) if !call.request.tools.is_empty());
+    !delegated::was_started(transcript) && transcript.events.iter().any(is_offered)
 }
 
 fn score_answer(data: &Data, entry: &Entry, evaluator: Evaluator, answer: &Answer<'_>) -> Score {
-    let (text, is_dropped) = match *answer {
-        Answer::Plan(text) => (text, false),
+    let (text, is_dropped) = match answer {
+        Answer::Plan(text) => (&**text, false),
         Answer::Dropped => ("", true),
     };
     match evaluator {

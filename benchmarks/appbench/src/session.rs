@@ -1,8 +1,8 @@
 //! Next request in the session of an item: perhaps which apps are needed, then the plan (docs/benchmarks/appbench.md §3.1, §3.2); or the
-//! next step with tools.
+//! next step with tools; or the agent that makes the plan.
 
-use regatta_benchmarks::Step;
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
+use regatta_benchmarks::{Step, delegated};
+use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
 use super::data::{Data, Entry, Template};
 use super::official::app_selection::{ATTEMPTS_MAX, Selection};
@@ -17,7 +17,9 @@ const SAMPLING: Sampling = Sampling { temperature: Some(0.0), top_p: None, max_t
 pub(crate) fn next(data: &Data, toolbox: &Toolbox, entry: &Entry, mode: Mode, transcript: &Transcript) -> Step {
     match mode.route {
         Route::Tools => next_with_tools(data, toolbox, entry, transcript),
-        Route::Flat if texts(transcript).next().is_none() => plan_request(data, entry, mode, None),
+        Route::Flat if texts(transcript).next().is_none() => {
+            Step::Ask(Role::Agent, plan_request(data, entry, mode, None))
+        }
         Route::Flat => Step::Done,
         Route::Hierarchical => {
             let selection = Selection::of(&data.phone, texts(transcript));
@@ -25,11 +27,23 @@ pub(crate) fn next(data: &Data, toolbox: &Toolbox, entry: &Entry, mode: Mode, tr
                 return if selection.attempts < ATTEMPTS_MAX { selection_request(data, entry) } else { Step::Done };
             }
             match texts(transcript).nth(selection.attempts) {
-                None => plan_request(data, entry, mode, Some(&selection.apps)),
+                None => Step::Ask(Role::Agent, plan_request(data, entry, mode, Some(&selection.apps))),
                 Some(_) => Step::Done,
             }
         }
     }
+}
+
+/// Step of a session that `agent` does: it makes a plan from the APIs of all apps.
+pub(crate) fn delegated_plan(
+    data: &Data,
+    entry: &Entry,
+    mode: Mode,
+    agent: &AgentName,
+    transcript: &Transcript,
+) -> Step {
+    let request = plan_request(data, entry, mode, None);
+    delegated::step(agent, &entry.id, entry.split.as_str(), &request, transcript)
 }
 
 /// Texts of the model's replies, in order; empty for a reply without text.
@@ -43,12 +57,12 @@ fn selection_request(data: &Data, entry: &Entry) -> Step {
 
 /// Asks for a plan from the APIs of the apps that are `shown`, of all where nothing was chosen; in phone order, since the released code's
 /// order is that of a set.
-fn plan_request(data: &Data, entry: &Entry, mode: Mode, shown: Option<&[&str]>) -> Step {
+fn plan_request(data: &Data, entry: &Entry, mode: Mode, shown: Option<&[&str]>) -> ChatRequest {
     let is_shown = |name: &str| shown.is_none_or(|shown| shown.contains(&name));
     let blocks: String = data.phone.apps().iter().filter(|app| is_shown(&app.name)).map(|app| &*app.block).collect();
     let official = data.templates.get(&Template::Plan).map(|template| &**template);
     let examples = demonstrations::messages(data, entry, mode.shots);
-    Step::Ask(Role::Agent, request(prompts::planning(official, &blocks), examples, entry))
+    request(prompts::planning(official, &blocks), examples, entry)
 }
 
 fn request(system: String, examples: Vec<ChatMessage>, entry: &Entry) -> ChatRequest {

@@ -1,6 +1,7 @@
-//! The benchmark's own axes: whether the apps are chosen first, and how many solved examples are shown.
+//! The benchmark's own axes (whether the apps are chosen first, and how many solved examples are shown), and who does the sessions.
 
-use regatta_proto::Setting;
+use regatta_benchmarks::delegated;
+use regatta_proto::{AgentName, Setting};
 
 /// Most demonstrations that a setting may ask for.
 pub(crate) const SHOTS_MAX: u8 = 10;
@@ -35,11 +36,16 @@ impl Mode {
         of(Route::Hierarchical).chain(of(Route::Flat)).chain([tools]).collect()
     }
 
-    /// The mode that `setting` names: `hierarchical` or `flat`, then perhaps `/K-shot`; or `tools`.
+    /// The mode that `setting` names: `hierarchical` or `flat`, then perhaps `/K-shot`; or `tools`. `None` for a setting whose sessions an
+    /// external agent does.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
-        let (route, shots) = match setting.as_str().split_once('/') {
+        Self::named(setting.as_str())
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let (route, shots) = match name.split_once('/') {
             Some((route, shots)) => (route, shots.strip_suffix("-shot")?),
-            None => (setting.as_str(), "0"),
+            None => (name, "0"),
         };
         let route = match route {
             "hierarchical" => Route::Hierarchical,
@@ -51,7 +57,7 @@ impl Mode {
         let mode = Self { route, shots };
         // One name each, so that two cells never are the same: no `/0-shot`, no leading zeros. A session with tools has no examples.
         let is_shown = route != Route::Tools || shots == 0;
-        (is_shown && mode.name() == setting.as_str()).then_some(mode)
+        (is_shown && mode.name() == name).then_some(mode)
     }
 
     /// Name of the mode as a setting.
@@ -63,10 +69,32 @@ impl Mode {
         };
         if self.shots == 0 { route.to_owned() } else { format!("{route}/{}-shot", self.shots) }
     }
+}
 
-    /// Known modes, for messages.
+/// A mode, and who does its sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionMode {
+    pub(crate) mode: Mode,
+    /// External agent that does them; `None` if the model under test is asked.
+    pub(crate) agent: Option<AgentName>,
+}
+
+impl SessionMode {
+    /// The one that `setting` names: a mode, or `external/NAME` and perhaps `/K-shot`, which shows the APIs of all apps.
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        let Some((agent, shots)) = delegated::named(setting) else {
+            return Some(Self { mode: Mode::of(setting)?, agent: None });
+        };
+        let mode = match shots {
+            Some(shots) => Mode::named(&format!("flat/{shots}"))?,
+            None => Mode { route: Route::Flat, shots: 0 },
+        };
+        Some(Self { mode, agent: Some(agent) })
+    }
+
+    /// Known settings, for messages.
     pub(crate) fn known() -> String {
-        format!("hierarchical and flat, either with /1-shot to /{SHOTS_MAX}-shot, and tools")
+        format!("hierarchical, flat and external/NAME, each with /1-shot to /{SHOTS_MAX}-shot too, and tools")
     }
 }
 
@@ -99,6 +127,21 @@ mod tests {
         ] {
             let mode = name.parse().ok().as_ref().and_then(Mode::of);
             assert_eq!(mode, None, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_agent_plans_with_all_apps_and_may_be_shown_examples() {
+        let of = |name: &str| {
+            let named = SessionMode::of(&name.parse().unwrap())?;
+            Some((named.mode.name(), named.agent.map(|agent| agent.to_string())))
+        };
+        let by = |mode: &str, agent: Option<&str>| Some((mode.to_owned(), agent.map(str::to_owned)));
+        assert_eq!(of("hierarchical/3-shot"), by("hierarchical/3-shot", None));
+        assert_eq!(of("external/mine"), by("flat", Some("mine")));
+        assert_eq!(of("external/mine/3-shot"), by("flat/3-shot", Some("mine")));
+        for unknown in ["external", "external/mine/0-shot", "external/mine/flat", "external/mine/flat/3-shot"] {
+            assert_eq!(of(unknown), None, "{unknown}");
         }
     }
 

@@ -10,7 +10,7 @@ use regatta_benchmarks::{
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Entry};
-use super::setting::{Mode, Route};
+use super::setting::{Mode, Route, SessionMode};
 use super::simulate::{self, Asked};
 use super::stepwise::Toolbox;
 use super::{case, items, scoring, session, tables};
@@ -49,9 +49,12 @@ impl Suite for Loaded {
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        match (self.entry(item), Mode::of(setting)) {
-            (Some(entry), Some(mode)) => session::next(&self.data, &self.toolbox, entry, mode, transcript),
-            _ => Step::not_selected(item, setting),
+        let (Some(entry), Some(SessionMode { mode, agent })) = (self.entry(item), SessionMode::of(setting)) else {
+            return Step::not_selected(item, setting);
+        };
+        match agent {
+            Some(agent) => session::delegated_plan(&self.data, entry, mode, &agent, transcript),
+            None => session::next(&self.data, &self.toolbox, entry, mode, transcript),
         }
     }
 

@@ -7,7 +7,7 @@ use regatta_benchmarks::{Item, SelectError};
 use regatta_proto::{ItemIndex, Setting};
 
 use super::data::{Data, Entry, Origin};
-use super::setting::{Lengths, Mode};
+use super::setting::{Lengths, SessionMode};
 
 /// Task of the published real turns; they run only when it is named.
 const REAL_SAMPLES: &str = "real_sample";
@@ -59,10 +59,8 @@ pub(crate) fn select(
     tasks: &[String],
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
-    let mode = Mode::of(setting).ok_or_else(|| SelectError::UnknownSetting {
-        setting: setting.to_string(),
-        known: Mode::all().into_iter().map(Mode::name).collect::<Vec<_>>().join(", "),
-    })?;
+    let unknown = || SelectError::UnknownSetting { setting: setting.to_string(), known: SessionMode::known() };
+    let SessionMode { mode, .. } = SessionMode::of(setting).ok_or_else(unknown)?;
     let known: BTreeSet<&str> = data.entries.iter().map(task).collect();
     if let Some(unknown) = tasks.iter().find(|wanted| !known.contains(wanted.as_str())) {
         let known = known.into_iter().collect::<Vec<_>>().join(", ");

@@ -1,9 +1,9 @@
-//! Next step of an item's session: the role to ask, and the request.
+//! Next step of an item's session: the role to ask, and the request; or the agent that does it.
 
 use std::sync::Arc;
 
-use regatta_benchmarks::Step;
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
+use regatta_benchmarks::{Step, delegated};
+use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
 use super::data::{Entry, Function, Line, Script, Speaker};
 use super::prompts::{OfficialSimulators, environment_system, environment_text, thought_first, user_system, user_text};
@@ -29,24 +29,56 @@ fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step 
         Ok(turn) => turn,
         Err(unexpected) => return Step::Unfit(unexpected.to_string()),
     };
-    match (turn.step(), entry.system(format)) {
-        (TurnStep::Ask, Some(system)) => {
-            let system = ChatMessage::new(ChatRole::System, thought_first(&system));
-            let history = entry.history(format);
-            let messages = std::iter::once(system).chain(history.iter().map(of_history)).collect();
-            Step::Ask(Role::Agent, ChatRequest::new(messages, AGENT))
-        }
-        (TurnStep::Ask, None) => Step::Unfit(format!("the item has no knowledge in the format {format:?}")),
-        (TurnStep::Predicted(_) | TurnStep::Lost, _) => Step::Done,
+    match turn.step() {
+        TurnStep::Ask => match turn_request(entry, format) {
+            Some(request) => Step::Ask(Role::Agent, request),
+            None => without_knowledge(format),
+        },
+        TurnStep::Predicted(_) | TurnStep::Lost => Step::Done,
     }
 }
 
-/// Replays a turn from its transcript.
+/// Returns the step of a turn, an item of `task`, that `agent` does.
+pub(crate) fn delegated_turn(
+    entry: &Entry,
+    task: &str,
+    format: Format,
+    agent: &AgentName,
+    transcript: &Transcript,
+) -> Step {
+    match turn_request(entry, format) {
+        Some(request) => delegated::step(agent, &entry.id, task, &request, transcript),
+        None => without_knowledge(format),
+    }
+}
+
+/// Returns the request of a turn; `None` if the item has no knowledge in this format.
+fn turn_request(entry: &Entry, format: Format) -> Option<ChatRequest> {
+    let system = ChatMessage::new(ChatRole::System, thought_first(&entry.system(format)?));
+    let history = entry.history(format);
+    Some(ChatRequest::new(std::iter::once(system).chain(history.iter().map(of_history)).collect(), AGENT))
+}
+
+fn without_knowledge(format: Format) -> Step {
+    Step::Unfit(format!("the item has no knowledge in the format {format:?}"))
+}
+
+/// Replays a turn from its transcript. An external agent answers once: where the released code would ask again, it is taken to say the same.
 ///
 /// # Errors
 /// If the transcript does not fit the course of a turn.
 pub(crate) fn inference(transcript: &Transcript) -> Result<TurnInference, Unexpected> {
-    TurnInference::replay(Exchange::of_transcript(transcript))
+    if !delegated::was_started(transcript) {
+        return TurnInference::replay(Exchange::of_transcript(transcript));
+    }
+    let mut turn = TurnInference::default();
+    if delegated::has_ended(transcript) {
+        let answer = delegated::answer(transcript);
+        while turn.step() == TurnStep::Ask {
+            turn.push(answer.as_deref());
+        }
+    }
+    Ok(turn)
 }
 
 /// Returns the parameters of a session's conversation, besides the replies.
@@ -70,7 +102,7 @@ fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: M
     match conversation.next() {
         Next::Agent(messages) => match entry.system(mode.format) {
             Some(system) => Step::Ask(Role::Agent, agent_request(system, messages)),
-            None => Step::Unfit(format!("the item has no knowledge in the format {:?}", mode.format)),
+            None => without_knowledge(mode.format),
         },
         Next::User(input) => {
             let (first, every, datetime) = (&script.first_turn_hint, &script.every_turn_hint, &script.datetime);

@@ -1,6 +1,7 @@
-//! The axes of the experiment grid (docs/benchmarks/flowbench.md §3.1) and the names of settings.
+//! The axes of the experiment grid (docs/benchmarks/flowbench.md §3.1), the names of settings, and who does their sessions.
 
-use regatta_proto::Setting;
+use regatta_benchmarks::delegated;
+use regatta_proto::{AgentName, Setting};
 
 /// Unit that is scored: one reply, or a whole conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,9 +160,13 @@ impl Mode {
         lengths: Lengths::Longer,
     };
 
-    /// Finds the mode that `setting` names.
+    /// Finds the mode that `setting` names; `None` for one whose sessions an external agent does.
     pub(crate) fn of(setting: &Setting) -> Option<Self> {
-        Self::all().into_iter().find(|mode| mode.name() == setting.as_str())
+        Self::named(setting.as_str())
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|mode| mode.name() == name)
     }
 
     /// Returns the name of the setting.
@@ -178,9 +183,59 @@ impl Mode {
     }
 }
 
+/// A mode, and who does its sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionMode {
+    pub(crate) mode: Mode,
+    /// External agent that does them; `None` if the model under test is asked.
+    pub(crate) agent: Option<AgentName>,
+}
+
+impl SessionMode {
+    /// The one that `setting` names: a mode, or `external/NAME` and perhaps a mode of turns ([`Mode::DEFAULT`] if it does not say).
+    pub(crate) fn of(setting: &Setting) -> Option<Self> {
+        let Some((agent, rest)) = delegated::named(setting) else {
+            return Some(Self { mode: Mode::of(setting)?, agent: None });
+        };
+        let mode = match rest {
+            // One name each, so that no two cells are the same.
+            Some(rest) => Mode::named(rest).filter(|mode| mode.level == Level::Turn && *mode != Mode::DEFAULT)?,
+            None => Mode::DEFAULT,
+        };
+        Some(Self { mode, agent: Some(agent) })
+    }
+
+    /// The names of settings, for people.
+    pub(crate) fn known() -> String {
+        let names: Vec<String> = Mode::all().into_iter().map(Mode::name).collect();
+        format!("{}, external/NAME, external/NAME/turn/SCOPE/FORMAT", names.join(", "))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_does_turns_and_may_be_named_with_their_mode_behind_it() {
+        let of = |name: &str| {
+            let named = SessionMode::of(&name.parse().unwrap())?;
+            Some((named.mode.name(), named.agent.map(|agent| agent.to_string())))
+        };
+        let by = |mode: &str, agent: Option<&str>| Some((mode.to_owned(), agent.map(str::to_owned)));
+        assert_eq!(of("session/cross/text"), by("session/cross/text", None));
+        assert_eq!(of("external/mine"), by("turn/single/flowchart", Some("mine")));
+        assert_eq!(of("external/mine/turn/cross/text"), by("turn/cross/text", Some("mine")));
+        for unknown in [
+            "external",
+            "external/mine/turn/single/flowchart",
+            "external/mine/turn/single/ensemble",
+            "external/mine/session/single/text",
+            "external/mine/turn/cross/text/more",
+        ] {
+            assert_eq!(of(unknown), None, "{unknown}");
+        }
+    }
 
     #[test]
     fn a_setting_names_level_scope_and_format() {

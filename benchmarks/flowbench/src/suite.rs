@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{
     CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, RatedScore, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, Verdicts,
+    Step, Suite, Table, Verdicts, delegated,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
 use super::data::{Data, Entry};
 use super::prompts::{OfficialJudges, OfficialSimulators};
-use super::setting::{Level, Mode};
+use super::setting::{Level, Mode, SessionMode};
 use super::{extraction, items, pictures, predictions, recognise, scoring, session, simulate, tables};
 
 /// The loaded data set.
@@ -60,9 +60,12 @@ impl Suite for Loaded {
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        match (self.data.entry(item), Mode::of(setting)) {
-            (Some(entry), Some(mode)) => session::next(entry, self.simulators(), mode, transcript),
-            _ => Step::not_selected(item, setting),
+        let (Some(entry), Some(SessionMode { mode, agent })) = (self.data.entry(item), SessionMode::of(setting)) else {
+            return Step::not_selected(item, setting);
+        };
+        match agent {
+            Some(agent) => session::delegated_turn(entry, items::task(entry), mode.format, &agent, transcript),
+            None => session::next(entry, self.simulators(), mode, transcript),
         }
     }
 
@@ -85,6 +88,9 @@ impl Suite for Loaded {
 
     /// A reply is invalid if it begins a call that cannot be parsed: it names no action, or its input never ends.
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
+        if delegated::was_started(transcript) {
+            return delegated::answer(transcript).as_deref().is_some_and(extraction::is_unreadable_call);
+        }
         let texts = transcript.replies(Role::Agent).filter_map(|reply| reply.text.as_deref());
         texts.into_iter().any(extraction::is_unreadable_call)
     }
@@ -102,7 +108,7 @@ impl Suite for Loaded {
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
-        Mode::of(setting).map(|mode| tables::metrics(mode, evaluator)).unwrap_or_default()
+        SessionMode::of(setting).map(|named| tables::metrics(named.mode, evaluator)).unwrap_or_default()
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
@@ -114,8 +120,8 @@ impl Suite for Loaded {
     }
 
     fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
-        match (self.data.entry(item), Mode::of(setting)) {
-            (Some(entry), Some(mode)) => pictures::pictures(entry, mode, transcript),
+        match (self.data.entry(item), SessionMode::of(setting)) {
+            (Some(entry), Some(SessionMode { mode, .. })) => pictures::pictures(entry, mode, transcript),
             _ => Vec::new(),
         }
     }

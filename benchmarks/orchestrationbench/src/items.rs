@@ -7,7 +7,7 @@ use regatta_benchmarks::{DataError, Item, SelectError};
 use regatta_proto::{ItemId, ItemIndex, Setting};
 
 use super::data::{Data, Language, Scenario};
-use super::setting::Mode;
+use super::setting::{Mode, SessionMode};
 
 /// Part of the data set that stands for the orchestrator, beside those of the sub agents.
 pub(crate) const ORCHESTRATOR: &str = "orchestrator";
@@ -108,10 +108,8 @@ impl Items {
         tasks: &[String],
         limit: Option<u32>,
     ) -> Result<Vec<ItemIndex>, SelectError> {
-        let mode = Mode::of(setting).ok_or_else(|| SelectError::UnknownSetting {
-            setting: setting.to_string(),
-            known: Mode::ALL.map(Mode::name).join(", "),
-        })?;
+        let unknown = || SelectError::UnknownSetting { setting: setting.to_string(), known: SessionMode::known() };
+        let SessionMode { mode, .. } = SessionMode::of(setting).ok_or_else(unknown)?;
         if let Some(unknown) = tasks.iter().find(|task| Language::named(task).is_none()) {
             let known = Language::ALL.map(Language::name).join(", ");
             return Err(SelectError::UnknownTask { task: unknown.clone(), known });

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use regatta_benchmarks::{Drawing, Score, Scores, Verdicts};
-use regatta_proto::{ChatRequest, Evaluator, Event, Question, Reply, Role, Transcript};
+use regatta_benchmarks::{Drawing, Score, Scores, Verdicts, delegated};
+use regatta_proto::{ChatRequest, Evaluator, Event, Question, Reply, Transcript};
 use serde_json::Value;
 
 use super::aggregate::{PaperStepValues, PlanValues, StepValues};
@@ -65,11 +65,11 @@ pub(crate) struct Step<'d> {
     pub(crate) item: &'d str,
 }
 
-/// Returns the model's answer; `None` when the call failed.
+/// Returns the answer of the model, or of the agent that did the step; `None` when the call failed.
 pub(crate) fn answer(transcript: &Transcript) -> Option<Answer> {
     let is_recorded = transcript.events.iter().any(|event| matches!(event, Event::Recorded(_)));
-    let reply = transcript.replies(Role::Agent).next()?;
-    Some(if is_recorded { Answer::of_reply(reply) } else { of_call(reply) })
+    let reply = delegated::reply(transcript)?;
+    Some(if is_recorded { Answer::of_reply(&reply) } else { of_call(&reply) })
 }
 
 /// Takes the answer from a reply as the official client does.

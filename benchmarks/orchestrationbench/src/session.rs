@@ -1,8 +1,8 @@
 //! Next request of a session (docs/benchmarks/orchestrationbench.md §3): one request at a single step, requests up to
-//! the end in a whole scenario.
+//! the end in a whole scenario; or the agent that does a step.
 
-use regatta_benchmarks::Step;
-use regatta_proto::{ChatRequest, Role, Transcript};
+use regatta_benchmarks::{Item, Step, delegated};
+use regatta_proto::{AgentName, ChatRequest, Role, Transcript};
 
 use super::scoring;
 use super::whole::Whole;
@@ -11,6 +11,19 @@ use super::whole::Whole;
 pub(crate) fn next_of_step(step: &scoring::Step<'_>, transcript: &Transcript) -> Step {
     let is_answered = transcript.replies(Role::Agent).next().is_some();
     asks(if is_answered { None } else { step.request() })
+}
+
+/// Has `agent` do the step, which is `item`; the session is over at once where the agent of the step's card does not exist.
+pub(crate) fn delegated_step(
+    step: &scoring::Step<'_>,
+    item: &Item,
+    agent: &AgentName,
+    transcript: &Transcript,
+) -> Step {
+    match step.request() {
+        Some(request) => delegated::step(agent, &item.id, &item.task, &request, transcript),
+        None => Step::Done,
+    }
 }
 
 /// Asks for the next call, with the models' own answers as history.

@@ -12,7 +12,7 @@ use super::data::{Data, Scenario};
 use super::items::{Items, Place, parts};
 use super::judge::{Conversation, question};
 use super::scoring::{self, GoldPlans};
-use super::setting::Mode;
+use super::setting::{Mode, SessionMode};
 use super::simulate::{self, Requests};
 use super::whole::Whole;
 use super::{metrics, predictions, session, tables, tabulation};
@@ -39,9 +39,13 @@ impl Loaded {
     /// Returns the step of an item, if it is one.
     fn step(&self, item: ItemIndex) -> Option<scoring::Step<'_>> {
         let Place::Step(position, step) = self.items.place(item)? else { return None };
-        let id = self.items.items.get(usize::try_from(item.0).ok()?)?.id.as_str();
+        let id = self.item(item)?.id.as_str();
         let scenario = self.scenario(position)?;
         Some(scoring::Step { data: &self.data, gold_plans: &self.gold_plans, position, scenario, step, item: id })
+    }
+
+    fn item(&self, item: ItemIndex) -> Option<&Item> {
+        self.items.items.get(usize::try_from(item.0).ok()?)
     }
 
     /// Returns the scenario of an item, if it is one.
@@ -66,10 +70,16 @@ impl Suite for Loaded {
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        match (Mode::of(setting), self.step(item), self.whole(item)) {
-            (Some(Mode::Stepwise), Some(step), _) => session::next_of_step(&step, transcript),
-            (Some(Mode::EndToEnd), _, Some(whole)) => session::next_of_scenario(&whole, transcript),
-            (None | Some(Mode::Stepwise | Mode::EndToEnd), _, _) => Step::not_selected(item, setting),
+        let Some(SessionMode { mode, agent }) = SessionMode::of(setting) else {
+            return Step::not_selected(item, setting);
+        };
+        match (mode, self.step(item).zip(self.item(item)), self.whole(item)) {
+            (Mode::Stepwise, Some((step, item)), _) => match agent {
+                Some(agent) => session::delegated_step(&step, item, &agent, transcript),
+                None => session::next_of_step(&step, transcript),
+            },
+            (Mode::EndToEnd, _, Some(whole)) => session::next_of_scenario(&whole, transcript),
+            (Mode::Stepwise | Mode::EndToEnd, _, _) => Step::not_selected(item, setting),
         }
     }
 
@@ -118,7 +128,7 @@ impl Suite for Loaded {
     }
 
     fn metrics(&self, setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
-        Mode::of(setting).map(|mode| metrics::metrics(mode, evaluator)).unwrap_or_default()
+        SessionMode::of(setting).map(|named| metrics::metrics(named.mode, evaluator)).unwrap_or_default()
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {

@@ -4,7 +4,7 @@ use regatta_benchmarks::{Better, Measure, Metric, Unit};
 use regatta_proto::{Evaluator, Setting};
 
 use crate::official::value;
-use crate::setting::{Mode, Route};
+use crate::setting::{Route, SessionMode};
 
 /// Names of metrics.
 pub(crate) mod name {
@@ -52,7 +52,7 @@ pub(crate) mod name {
 
 /// Metrics of `evaluator` in `setting`. Sessions with tools make no plan, so they have metrics of execution only.
 pub(crate) fn metrics(setting: &Setting, evaluator: Evaluator) -> Vec<Metric> {
-    let has_plans = Mode::of(setting).is_some_and(|mode| mode.route != Route::Tools);
+    let has_plans = SessionMode::of(setting).is_some_and(|named| named.mode.route != Route::Tools);
     match evaluator {
         Evaluator::Exec => executed(),
         _ if !has_plans => Vec::new(),

@@ -20,7 +20,7 @@ impl Verdicts for Nobody {
     }
 }
 
-fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
+pub(crate) fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, &transcript.without_requests(), &Nobody) {
         Scoring::Scored(scores) => scores,
         other => panic!("{other:?}"),

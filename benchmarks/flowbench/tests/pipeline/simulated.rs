@@ -22,7 +22,7 @@ impl Verdicts for SimulatedJudge<'_> {
     }
 }
 
-fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
+pub(crate) fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, transcript, &SimulatedJudge(suite)) {
         Scoring::Scored(scores) => scores,
         other => panic!("{other:?}"),

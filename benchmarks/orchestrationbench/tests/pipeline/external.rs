@@ -1,0 +1,54 @@
+//! Steps that an external agent does: it is asked what a model is asked, and scored as a model is.
+
+use regatta_benchmark_testing::drive;
+use regatta_benchmarks::{Persona, Step};
+use regatta_proto::{Event, Transcript};
+use serde_json::{Value, json};
+
+use crate::harness::{miniature, setting};
+use crate::sessions::score;
+
+fn written(output: &str) -> Transcript {
+    let events = json!([
+        {"started": {"agent": "mine", "attempt": 1}},
+        {"ended": {"how": {"exited": 0}, "output": output}},
+    ]);
+    serde_json::from_value(json!({ "events": events })).unwrap()
+}
+
+#[test]
+fn an_agent_is_given_messages_and_tools_and_the_plan_or_calls_that_it_writes_are_scored_like_a_reply() {
+    let suite = miniature();
+    let (name, native) = (setting("external/mine"), setting("stepwise"));
+    let items = suite.select(&native, &[], None).unwrap();
+    assert_eq!(suite.select(&name, &[], None).unwrap(), items);
+    let (mut texts, mut calls) = (0, 0);
+    for item in items {
+        let by_model = drive(&*suite, item, &native, Persona::Noisy(0.3), 1);
+        let Some(Event::Call(call)) = by_model.events.first() else {
+            assert_eq!(suite.next(item, &name, &Transcript::default()), Step::Done);
+            continue;
+        };
+        let Step::Delegate(task) = suite.next(item, &name, &Transcript::default()) else { panic!("{item}") };
+        assert_eq!((task.agent.as_str(), &task.input["messages"]), ("mine", &json!(call.request.messages)));
+        let offered: Vec<&Value> = task.input["tools"].as_array().into_iter().flatten().collect();
+        let names: Vec<&str> = offered.iter().filter_map(|tool| tool["function"]["name"].as_str()).collect();
+        assert_eq!(names, call.request.tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>());
+        let outputs = match (&call.reply.text, call.reply.tool_calls.is_empty()) {
+            (_, false) => vec![json!({"answer": null, "tool_calls": call.reply.tool_calls}).to_string()],
+            (Some(text), true) => vec![text.to_string(), json!({"answer": text, "tool_calls": []}).to_string()],
+            (None, true) => vec![String::new()],
+        };
+        for output in outputs {
+            let by_agent = written(&output);
+            assert_eq!(suite.next(item, &name, &by_agent), Step::Done);
+            assert_eq!(score(&*suite, item, &by_agent), score(&*suite, item, &by_model), "{item}");
+            let is_invalid =
+                [(&name, &by_agent), (&native, &by_model)].map(|(of, by)| suite.is_invalid_format(item, of, by));
+            assert_eq!(is_invalid[0], is_invalid[1], "{item}");
+        }
+        calls += usize::from(!call.reply.tool_calls.is_empty());
+        texts += usize::from(call.reply.tool_calls.is_empty());
+    }
+    assert!(texts > 0 && calls > 0, "{texts} {calls}");
+}
