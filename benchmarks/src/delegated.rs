@@ -1,5 +1,7 @@
 //! Sessions that an external agent does as a whole: the task that it is given, how it ended, and the answer that it gave.
 
+#[cfg(test)]
+mod schema;
 mod written;
 
 use std::borrow::Cow;
