@@ -101,6 +101,9 @@ fn own_metrics(scorer: &Scorer) -> Vec<Metric> {
         Rule::Exact(_)
         | Rule::Normalised
         | Rule::F1
+        | Rule::Rouge(_)
+        | Rule::Bleu
+        | Rule::Chrf { .. }
         | Rule::Contains
         | Rule::Number(_)
         | Rule::Choice

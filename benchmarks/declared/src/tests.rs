@@ -199,6 +199,34 @@ fn whatever_is_wrong_in_the_file_is_named_with_its_line() {
 }
 
 #[test]
+fn scorers_of_shared_n_grams_score_the_reply_and_refuse_what_they_cannot_compute() {
+    let right = "exact: { gold: \"{{ a }}\" }";
+    for scorer in [
+        "rouge: { gold: four of them }",
+        "rouge: { golds: golds, kind: rouge2 }",
+        "bleu: { golds: golds }",
+        "chrf: { gold: four, word_order: 2 }",
+    ] {
+        let suite = declared().load(&of_text(&GOOD.replace(right, scorer))).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        let transcript = drive_with(&*suite, ItemIndex(0), &setting, |_, _| Reply::said("four of them"));
+        let scores = score(&*suite, ItemIndex(0), &transcript);
+        assert!(matches!(scores.as_slice(), [(name, 0.0..=1.0)] if name == "right"), "{scorer}: {scores:?}");
+    }
+    let with = |to: &str| refused(&GOOD.replace(right, to));
+    assert_eq!(
+        with("chrf: { gold: x, word_order: 3 }"),
+        "folder: benchmark.yaml, line 7, scorers.right.chrf.word_order: is 3; 0 makes it chrF, 2 chrF++, and more than 2 nothing that has a name"
+    );
+    let said = with("rouge: { gold: x, kind: rougeLsum }");
+    assert!(said.contains("benchmark.yaml, line 7") && said.contains("`rouge1`, `rouge2`, `rougeL`"), "{said}");
+    let mut files = of_text(&GOOD.replace(right, "rouge: { gold: \"{{ a }}\" }"));
+    files.insert("test.jsonl", format!("{{\"q\": \"Why?\", \"a\": \"{}\"}}\n", "w ".repeat(20_001)));
+    let said = declared().load(&files).err().unwrap().to_string();
+    assert!(said.contains("line 7, scorers.right.rouge: test.jsonl line 1: the gold has 20001 words"), "{said}");
+}
+
+#[test]
 fn a_conversation_goes_on_with_what_the_model_said() {
     let text = GOOD.replace(
         "- user: \"{{ q }}\"",

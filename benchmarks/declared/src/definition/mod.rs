@@ -16,7 +16,9 @@ pub(crate) use self::coded::{Coded, Limits, ValueSpec};
 pub(crate) use self::metrics::MetricSpec;
 pub(crate) use self::named::{Name, Named};
 pub(crate) use self::prompt::{Choose, Count, FewShot, Prompt, Turn, check_axis};
-pub(crate) use self::scorers::{ChoiceSpec, ExactSpec, JudgeSpec, NumberSpec, SchemaSpec, Scorer};
+pub(crate) use self::scorers::{
+    ChoiceSpec, ChrfSpec, ExactSpec, JudgeSpec, NumberSpec, RougeKind, RougeSpec, SchemaSpec, Scorer,
+};
 pub(crate) use self::source::Source;
 use crate::answer::Step;
 use crate::template::Template;

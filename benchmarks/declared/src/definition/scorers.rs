@@ -16,6 +16,12 @@ pub(crate) enum Scorer {
     Normalised(Against),
     /// Largest F1 of the answer's tokens with a gold text's.
     F1(Against),
+    /// Largest ROUGE of the answer with a gold text.
+    Rouge(RougeSpec),
+    /// BLEU of the answer with all gold texts.
+    Bleu(Against),
+    /// Largest chrF of the answer with a gold text.
+    Chrf(ChrfSpec),
     /// 1 where a gold text is part of the answer, without regard to case.
     Contains(Against),
     /// 1 where the answer is a gold number.
@@ -73,6 +79,57 @@ pub(crate) struct Against {
     /// Column of a list of gold texts.
     #[serde(default)]
     pub(crate) golds: Option<String>,
+}
+
+/// An answer against one or more texts, by ROUGE.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RougeSpec {
+    /// Name of the answer, as in [`Against::answer`].
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+    /// Kind of ROUGE.
+    #[serde(default)]
+    pub(crate) kind: RougeKind,
+}
+
+/// A kind of ROUGE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+pub(crate) enum RougeKind {
+    /// Of words.
+    #[serde(rename = "rouge1")]
+    Rouge1,
+    /// Of pairs of words.
+    #[serde(rename = "rouge2")]
+    Rouge2,
+    /// Of the longest common subsequence of words.
+    #[default]
+    #[serde(rename = "rougeL")]
+    RougeL,
+}
+
+/// An answer against one or more texts, by chrF.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ChrfSpec {
+    /// Name of the answer, as in [`Against::answer`].
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+    /// Longest n-gram of words that counts beside those of characters: 2 makes it chrF++.
+    #[serde(default)]
+    pub(crate) word_order: usize,
 }
 
 /// An answer against a number.

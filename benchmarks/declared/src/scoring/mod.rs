@@ -5,6 +5,7 @@ mod constraints;
 mod fields;
 mod judge;
 mod number;
+mod overlap;
 mod prepare;
 mod schema;
 mod texts;
@@ -19,7 +20,7 @@ pub(crate) use self::calls::{call_as_json, right_call};
 pub(crate) use self::judge::simulated_reply;
 pub(crate) use self::prepare::prepare;
 use crate::answer::{Answer, Step, read};
-use crate::definition::Name;
+use crate::definition::{Name, RougeKind};
 
 /// A scorer that fits its data.
 #[derive(Debug)]
@@ -36,6 +37,9 @@ pub(crate) enum Rule {
     Exact(texts::Ignoring),
     Normalised,
     F1,
+    Rouge(RougeKind),
+    Bleu,
+    Chrf { word_order: usize },
     Contains,
     Number(number::Tolerance),
     Choice,
@@ -102,6 +106,9 @@ impl Scorer {
             Rule::Exact(_)
             | Rule::Normalised
             | Rule::F1
+            | Rule::Rouge(_)
+            | Rule::Bleu
+            | Rule::Chrf { .. }
             | Rule::Contains
             | Rule::Number(_)
             | Rule::Choice
@@ -119,6 +126,9 @@ impl Scorer {
             Rule::Exact(_)
             | Rule::Normalised
             | Rule::F1
+            | Rule::Rouge(_)
+            | Rule::Bleu
+            | Rule::Chrf { .. }
             | Rule::Contains
             | Rule::Number(_)
             | Rule::Choice
@@ -151,6 +161,9 @@ impl Scorer {
             (Rule::Exact(ignoring), Gold::Texts(golds)) => whether(ignoring.is_one_of(&answer.text(), golds)),
             (Rule::Normalised, Gold::Texts(golds)) => whether(texts::normalised(&answer.text(), golds)),
             (Rule::F1, Gold::Texts(golds)) => one(texts::f1(&answer.text(), golds)),
+            (Rule::Rouge(kind), Gold::Texts(golds)) => one(overlap::rouge(*kind, &answer.text(), golds)),
+            (Rule::Bleu, Gold::Texts(golds)) => one(overlap::bleu(&answer.text(), golds)),
+            (Rule::Chrf { word_order }, Gold::Texts(golds)) => one(overlap::chrf(*word_order, &answer.text(), golds)),
             (Rule::Contains, Gold::Texts(golds)) => whether(texts::contains(&answer.text(), golds)),
             (Rule::Number(tolerance), Gold::Number(gold)) => whether(tolerance.is_right(&answer.text(), *gold)),
             (Rule::Choice, Gold::Letter(letter)) => whether(answer.text().eq_ignore_ascii_case(letter)),

@@ -7,13 +7,17 @@ use super::calls::GoldCall;
 use super::constraints::Constraints;
 use super::judge::{Grades, Subject};
 use super::number::Tolerance;
+use super::overlap::check_gold;
 use super::schema::{Building, Validator};
 use super::texts::Ignoring;
 use super::{Gold, Rule, Scorer, Scorers};
 use crate::answer::read_number;
 use crate::data::{Record, Split};
-use crate::definition::{self, Definition, ExactSpec, JudgeSpec, Name, Source};
+use crate::definition::{self, ChrfSpec, Definition, ExactSpec, JudgeSpec, Name, RougeSpec, Source};
 use crate::template::Template;
+
+/// Longest n-gram of words that chrF counts: 2 is chrF++.
+const WORD_ORDER_LARGEST: usize = 2;
 
 /// The scorers with their golds for the records of `split`.
 ///
@@ -67,6 +71,11 @@ impl Preparing<'_> {
             Written::F1(spec) => {
                 ((Rule::F1, self.texts("f1", &spec.gold, &spec.golds)?), self.answer("f1", &spec.answer)?)
             }
+            Written::Rouge(spec) => (self.rouge(spec)?, self.answer("rouge", &spec.answer)?),
+            Written::Bleu(spec) => {
+                ((Rule::Bleu, self.texts("bleu", &spec.gold, &spec.golds)?), self.answer("bleu", &spec.answer)?)
+            }
+            Written::Chrf(spec) => (self.chrf(spec)?, self.answer("chrf", &spec.answer)?),
             Written::Contains(spec) => (
                 (Rule::Contains, self.texts("contains", &spec.gold, &spec.golds)?),
                 self.answer("contains", &spec.answer)?,
@@ -168,6 +177,26 @@ impl Preparing<'_> {
                     .problem(kind, "write either `gold`, a template, or `golds`, a column that holds lists of texts"))
             }
         }
+    }
+
+    fn rouge(&self, spec: &RougeSpec) -> Result<Prepared, DataError> {
+        let golds = self.texts("rouge", &spec.gold, &spec.golds)?;
+        for (gold, record) in golds.iter().zip(&self.split.records) {
+            let Gold::Texts(texts) = gold else { continue };
+            texts.iter().try_for_each(|text| check_gold(spec.kind, text)).map_err(|problem| {
+                self.problem("rouge", format!("{} line {}: {problem}", self.split.path, record.line))
+            })?;
+        }
+        Ok((Rule::Rouge(spec.kind), golds))
+    }
+
+    fn chrf(&self, spec: &ChrfSpec) -> Result<Prepared, DataError> {
+        if spec.word_order > WORD_ORDER_LARGEST {
+            let problem =
+                format!("is {}; 0 makes it chrF, 2 chrF++, and more than 2 nothing that has a name", spec.word_order);
+            return Err(self.problem("chrf.word_order", problem));
+        }
+        Ok((Rule::Chrf { word_order: spec.word_order }, self.texts("chrf", &spec.gold, &spec.golds)?))
     }
 
     fn number(&self, spec: &definition::NumberSpec) -> Result<Prepared, DataError> {
