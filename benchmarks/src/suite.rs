@@ -14,8 +14,8 @@ use regatta_proto::{
 };
 
 use crate::{
-    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Picture, RatedScore, SampledBy, Score, Scores,
-    Scoring, SelectError, Step, Table, ToolAnswer, ToolRequest, Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Picture, RatedScore, RemoteFile, SampledBy,
+    Score, Scores, Scoring, SelectError, Step, Table, ToolAnswer, ToolRequest, Verdicts,
 };
 
 /// A benchmark: its name, settings and evaluators, and the function that loads a data set.
@@ -35,6 +35,25 @@ pub trait Benchmark: Send + Sync {
     fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
         let _ = files;
         Ok(Vec::new())
+    }
+
+    /// Returns the files of the data set that the [wanted](Self::wants) ones name by their addresses.
+    ///
+    /// # Errors
+    /// As [`further_files`](Self::further_files)'.
+    fn remote_files(&self, files: &FileSet) -> Result<Vec<RemoteFile>, DataError> {
+        let _ = files;
+        Ok(Vec::new())
+    }
+
+    /// Returns what the data set has of a further file at `path` whose content is `content`: of a format that only its owner's machine
+    /// should read, another one.
+    ///
+    /// # Errors
+    /// When the content cannot be read.
+    fn as_stored(&self, files: &FileSet, path: &str, content: Vec<u8>) -> Result<Vec<u8>, DataError> {
+        let _ = (files, path);
+        Ok(content)
     }
 
     /// Returns the settings that the benchmark can run in, the default first; empty where each data set declares its

@@ -1,5 +1,7 @@
 //! Reads a benchmark's files from a directory.
 
+mod remote;
+
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -64,8 +66,14 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
     for path in benchmark.further_files(&files)? {
         // One that is not there is told when the data set is loaded.
         if directory.join(&path).is_file() {
-            files.insert(path.clone(), read_file(&directory.join(&path))?);
+            let content = benchmark.as_stored(&files, &path, read_file(&directory.join(&path))?)?;
+            files.insert(path, content);
         }
+    }
+    for remote in benchmark.remote_files(&files)? {
+        let content = remote::content(directory, &remote)?;
+        let content = benchmark.as_stored(&files, &remote.path, content)?;
+        files.insert(remote.path, content);
     }
     Ok(files)
 }

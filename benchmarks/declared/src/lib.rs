@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::case::case_place;
-use regatta_benchmarks::{Benchmark, DataError, Suite};
+use regatta_benchmarks::{Benchmark, DataError, RemoteFile, Suite};
 use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
 use serde_json::Value;
 
@@ -63,6 +63,16 @@ impl Benchmark for Declared {
     fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
         let source = Source::of(files)?;
         if source.names_program() { coded::files(&source) } else { data::files(&source, &source.read()?) }
+    }
+
+    fn remote_files(&self, files: &FileSet) -> Result<Vec<RemoteFile>, DataError> {
+        let source = Source::of(files)?;
+        if source.names_program() { Ok(Vec::new()) } else { data::remote(&source, &source.read()?) }
+    }
+
+    /// A program reads its files as they are.
+    fn as_stored(&self, files: &FileSet, path: &str, content: Vec<u8>) -> Result<Vec<u8>, DataError> {
+        if Source::of(files)?.names_program() { Ok(content) } else { data::as_stored(files.origin(), path, content) }
     }
 
     /// Each file declares its own.

@@ -171,7 +171,7 @@ fn whatever_is_wrong_in_the_file_is_named_with_its_line() {
         with("  turns:", "  few_shot: { split: test, count: 2, turns: [user: x] }\n  turns:"),
         with("  turns:", "  few_shot: { split: test, count: shots, turns: [user: x] }\n  turns:"),
         with("  turns:", "  tools: functions\n  turns:"),
-        with("{ test: test.jsonl }", "{ test: test.parquet }"),
+        with("{ test: test.jsonl }", "{ test: test.json }"),
         with("{ test: test.jsonl }", "{ test: other.jsonl }"),
         with("{ test: test.jsonl }", "{ dev: test.jsonl }"),
         with(right, "exact: {}"),

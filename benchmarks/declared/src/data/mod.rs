@@ -1,5 +1,6 @@
-//! Records of the splits: JSONL and CSV.
+//! Records of the splits: JSONL and CSV, and Parquet as the JSONL that it has become.
 
+mod parquet_file;
 mod read_csv;
 mod read_jsonl;
 
@@ -7,12 +8,12 @@ use std::collections::BTreeMap;
 
 use minijinja::context;
 use minijinja::value::Serde;
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
+use regatta_benchmarks::{DataError, RemoteFile};
 use regatta_proto::FileSet;
 use serde_json::{Map, Value};
 
-use crate::definition::{Definition, Source};
+use crate::definition::{DataFile, Definition, Name, Source};
 
 /// Most records of a split.
 const RECORDS_MAX: usize = 1_000_000;
@@ -51,6 +52,7 @@ pub(crate) type Splits = BTreeMap<String, Split>;
 enum Format {
     Jsonl,
     Csv,
+    Parquet,
 }
 
 impl Format {
@@ -58,6 +60,7 @@ impl Format {
         match path.rsplit_once('.')?.1 {
             "jsonl" => Some(Self::Jsonl),
             "csv" => Some(Self::Csv),
+            "parquet" => Some(Self::Parquet),
             _ => None,
         }
     }
@@ -70,23 +73,61 @@ pub(crate) fn check_inside(path: &str) -> Result<(), String> {
     if is_inside { Ok(()) } else { Err(format!("{path:?} must be the path of a file in the benchmark's folder")) }
 }
 
+/// Path that the file of a split has in the data set.
+fn path_of(source: &Source, split: &Name, file: &DataFile) -> Result<String, DataError> {
+    let field = format!("data.{split}");
+    let path = match file {
+        DataFile::Inside(path) => check_inside(path).map(|()| path.clone()),
+        DataFile::Fetched(fetched) => fetched.path(),
+    };
+    let path = path.map_err(|problem| source.problem(&field, problem))?;
+    if Format::of(&path).is_none() {
+        let problem = format!("{path:?} must end in .jsonl, .csv or .parquet; convert other formats");
+        return Err(source.problem(&field, problem));
+    }
+    Ok(path)
+}
+
 /// Files of the folder that the definition names, each once.
 ///
 /// # Errors
 /// When a path leads out of the folder, or the format is unknown.
 pub(crate) fn files(source: &Source, definition: &Definition) -> Result<Vec<String>, DataError> {
     let mut paths = Vec::new();
-    for (split, path) in definition.data.iter() {
-        let field = format!("data.{split}");
-        check_inside(path).map_err(|problem| source.problem(&field, problem))?;
-        if Format::of(path).is_none() {
-            return Err(source.problem(&field, format!("{path:?} must end in .jsonl or .csv; convert other formats")));
-        }
-        if !paths.contains(path) {
-            paths.push(path.clone());
+    for (split, file) in definition.data.iter() {
+        let path = path_of(source, split, file)?;
+        if matches!(file, DataFile::Inside(_)) && !paths.contains(&path) {
+            paths.push(path);
         }
     }
     Ok(paths)
+}
+
+/// Files that the definition names by their addresses, each once.
+///
+/// # Errors
+/// When an address is none of a file, or the format is unknown.
+pub(crate) fn remote(source: &Source, definition: &Definition) -> Result<Vec<RemoteFile>, DataError> {
+    let mut found: Vec<RemoteFile> = Vec::new();
+    for (split, file) in definition.data.iter() {
+        let path = path_of(source, split, file)?;
+        let DataFile::Fetched(fetched) = file else { continue };
+        if !found.iter().any(|other| other.path == path) {
+            found.push(RemoteFile { path, url: fetched.url.clone(), sha256: fetched.sha256 });
+        }
+    }
+    Ok(found)
+}
+
+/// What the data set has of the file at `path`.
+///
+/// # Errors
+/// When it is Parquet that cannot be read.
+pub(crate) fn as_stored(origin: &str, path: &str, content: Vec<u8>) -> Result<Vec<u8>, DataError> {
+    match Format::of(path) {
+        Some(Format::Parquet) => parquet_file::as_jsonl(&SourceLocation::file(origin, path), content),
+        Some(Format::Jsonl | Format::Csv) | None => Ok(content),
+    }
 }
 
 /// Reads all splits.
@@ -94,25 +135,30 @@ pub(crate) fn files(source: &Source, definition: &Definition) -> Result<Vec<Stri
 /// # Errors
 /// With file and line of what is malformed.
 pub(crate) fn read(source: &Source, definition: &Definition, files: &FileSet) -> Result<Splits, DataError> {
-    self::files(source, definition)?;
     let mut splits = Splits::new();
-    for (split, path) in definition.data.iter() {
-        let Some(content) = files.get(path) else {
+    for (split, file) in definition.data.iter() {
+        let path = path_of(source, split, file)?;
+        let Some(content) = files.get(&path) else {
             return Err(DataError::MissingFile {
                 origin: files.origin().to_owned(),
-                path: path.clone(),
+                path,
                 hint: format!("the split {split} of benchmark.yaml names it"),
             });
         };
-        let file = SourceLocation::file(files.origin(), path);
-        let records = match Format::of(path) {
+        let file = SourceLocation::file(files.origin(), &path);
+        let records = match Format::of(&path) {
             Some(Format::Csv) => read_csv::read(&file, content)?,
-            Some(Format::Jsonl) | None => read_jsonl::read(&file, content)?,
+            Some(Format::Parquet) if content.starts_with(parquet_file::MAGIC) => {
+                let problem =
+                    "is Parquet still; `run`, `check` and `submit` make JSONL of it when they read the folder";
+                return Err(file.problem(problem));
+            }
+            Some(Format::Jsonl | Format::Parquet) | None => read_jsonl::read(&file, content)?,
         };
         if records.is_empty() {
             return Err(file.problem("holds no records"));
         }
-        splits.insert(split.to_string(), Split { path: path.clone(), records });
+        splits.insert(split.to_string(), Split { path, records });
     }
     Ok(splits)
 }

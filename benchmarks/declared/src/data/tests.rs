@@ -41,3 +41,51 @@ fn whatever_is_malformed_is_named_with_its_file_and_line() {
     let said: Vec<String> = cases.into_iter().map(|(path, content)| read_one(path, content).unwrap_err()).collect();
     insta::assert_snapshot!(said.join("\n"));
 }
+
+#[test]
+fn parquet_is_read_as_the_jsonl_that_it_has_become_and_refused_as_it_was() {
+    let rows = read_one("a.parquet", "{\"a\": 1}\n{\"a\": 2}\n").unwrap();
+    assert_eq!((rows.len(), rows[1].line), (2, 2));
+    let said = read_one("a.parquet", b"PAR1 and so on".to_vec()).unwrap_err();
+    assert!(said.starts_with("folder: a.parquet, whole file: is Parquet still"), "{said}");
+}
+
+fn remote_of(data: &str) -> Result<Vec<RemoteFile>, String> {
+    let text = format!("v: 1\ndata:\n  test: {data}\nprompt: {{ turns: [user: hi] }}\nscorers: {{}}\n");
+    let mut files = FileSet::from_origin("folder");
+    files.insert("benchmark.yaml", text);
+    let source = Source::of(&files).unwrap();
+    let definition = source.read().map_err(|error| error.to_string())?;
+    assert!(super::files(&source, &definition).map_err(|error| error.to_string())?.is_empty());
+    remote(&source, &definition).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_file_at_an_address_has_a_digest_and_a_path_of_its_own() {
+    let digest = regatta_proto::Digest::of(b"content");
+    let found = remote_of(&format!("{{ url: \"https://example.org/a/test.jsonl?raw=1\", sha256: {digest} }}")).unwrap();
+    let path = format!("fetched/{}/test.jsonl", digest.short());
+    assert_eq!(found, [RemoteFile { path, url: "https://example.org/a/test.jsonl?raw=1".to_owned(), sha256: digest }]);
+}
+
+#[test]
+fn an_address_without_a_digest_or_of_no_file_is_refused_with_its_line_and_never_repeated() {
+    let digest = regatta_proto::Digest::of(b"content");
+    let with = |url: &str| remote_of(&format!("{{ url: \"{url}\", sha256: {digest} }}")).unwrap_err();
+    for (url, reason) in [
+        ("http://example.org/a.jsonl", "must begin with https://"),
+        ("https://example.org", "must end in the name of a file"),
+        ("https://example.org/data/", "must end in the name of a file"),
+        ("https://example.org/.jsonl", "must end in the name of a file"),
+        ("https://ada:hunter2@example.org/a.jsonl", "neither user nor password"),
+        ("https://example.org/a.zip", "must end in .jsonl, .csv or .parquet"),
+    ] {
+        let said = with(url);
+        assert!(said.starts_with("folder: benchmark.yaml, line 3, data.test: ") && said.contains(reason), "{said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+    for data in ["{ url: \"https://example.org/a.csv\" }", "{ url: \"https://example.org/a.csv\", sha256: abc }", "5"] {
+        let said = remote_of(data).unwrap_err();
+        assert!(said.contains("benchmark.yaml, line 3"), "{said}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod axis_value;
 mod coded;
+mod data_file;
 mod locate;
 mod metrics;
 mod named;
@@ -13,6 +14,7 @@ use serde::Deserialize;
 
 pub(crate) use self::axis_value::AxisValue;
 pub(crate) use self::coded::{Coded, Limits, ValueSpec};
+pub(crate) use self::data_file::DataFile;
 pub(crate) use self::metrics::MetricSpec;
 pub(crate) use self::named::{Name, Named};
 pub(crate) use self::prompt::{Choose, Count, FewShot, Prompt, Turn, check_axis};
@@ -35,7 +37,7 @@ pub(crate) struct Definition {
     /// [`VERSION`].
     pub(crate) v: u32,
     /// Files by split; paths are relative to the folder.
-    pub(crate) data: Named<String>,
+    pub(crate) data: Named<DataFile>,
     /// Mapping of records to items.
     #[serde(default)]
     pub(crate) items: Items,
