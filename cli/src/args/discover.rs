@@ -49,7 +49,7 @@ pub(crate) struct InitArgs {
     /// Name of the sweep
     #[arg(long, default_value = "first")]
     pub(crate) name: regatta_proto::SweepId,
-    /// A benchmark, or one setting of it, as flowbench:turn/single/flowchart; may be given several times
+    /// A benchmark, or one setting of it, as flowbench:turn/single/flowchart; may be given several times. One of your own has its folder in --data
     #[arg(short = 'b', long = "benchmark", value_name = "NAME[:SETTING]", value_parser = benchmark_and_setting, default_value = "worfbench")]
     pub(crate) benchmarks: Vec<(BenchmarkName, Option<Setting>)>,
     /// A model to measure, as openai/gpt-4o-mini; may be given several times
@@ -58,7 +58,7 @@ pub(crate) struct InitArgs {
     /// Judge, where a benchmark needs one; without it simulated models are judged by a simulated one, others of worfbench by a sentence encoder and of the rest by the first model
     #[arg(long, value_name = "ENDPOINT/MODEL")]
     pub(crate) judge: Option<ModelRef>,
-    /// Data directory of a benchmark, as `worfbench=path/to/data`; otherwise data/NAME beside the spec
+    /// Data directory of a benchmark, as `worfbench=path/to/data`; otherwise data/NAME beside the spec. Under a new name and in an empty folder, or one that is not there, a benchmark of your own is begun
     #[arg(short = 'd', long = "data", value_name = "NAME=DIR", value_parser = name_and_directory)]
     pub(crate) data: Vec<(BenchmarkName, PathBuf)>,
     /// N items in all of each benchmark; first:N takes the first N of each task

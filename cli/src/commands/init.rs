@@ -1,5 +1,7 @@
 //! `regatta init`: a spec to begin with, with a comment on everything that a person may want to change.
 
+mod own;
+
 use std::collections::BTreeSet;
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -7,11 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_benchmarks::Benchmark;
-use regatta_proto::{BenchmarkName, ModelRef, Setting, implied_endpoints};
+use regatta_benchmarks::{Benchmark, Suite, default_setting};
+use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, implied_endpoints};
 
+use self::own::{Own, own};
 use crate::args::InitArgs;
-use crate::data::built_in;
+use crate::benchmarks::{BENCHMARKS, OF_PERSON};
+use crate::data::unknown;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::price_tables::{misspelt, price_table};
@@ -21,27 +25,38 @@ const SIMULATED: &str = "sim";
 /// Endpoint of sentence encoders in-process.
 const ENCODER: &str = "minilm";
 
+/// Those whom the evaluators of a benchmark ask.
+enum Asked {
+    Nobody,
+    Encoder,
+    Judge,
+}
+
 pub(crate) fn run(args: InitArgs) -> anyhow::Result<ExitCode> {
-    let text = spec(&args)?;
     let file = args.file.display();
+    let there_already = || BadConfiguration(format!("{file} is there already; name another file, or remove it"));
+    // Before a benchmark is begun for it.
+    if args.file.exists() {
+        return Err(there_already().into());
+    }
+    let own = own(&args)?;
+    let text = spec(&args, &own)?;
     let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.file);
     let mut opened = match opened {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(BadConfiguration(format!("{file} is there already; name another file, or remove it")).into());
-        }
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Err(there_already().into()),
         opened => opened.with_context(|| format!("failed to write {file}"))?,
     };
     opened.write_all(text.as_bytes()).with_context(|| format!("failed to write {file}"))?;
     output::line(&file.to_string());
     let prices = price_table(None)?;
-    missing(&args)?.iter().for_each(|note| output::note(note));
+    missing(&args, &own)?.iter().for_each(|note| output::note(note));
     args.models.iter().filter_map(|model| misspelt(&prices, model)).for_each(|note| output::note(&note));
     output::note(&format!("look at it, then: regatta run {file} --dry-run (plans and prices it), regatta run {file}"));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Notes on what the spec needs and is not there.
-fn missing(args: &InitArgs) -> anyhow::Result<Vec<String>> {
+fn missing(args: &InitArgs, own: &Own) -> anyhow::Result<Vec<String>> {
     let folder = args.file.parent().unwrap_or(Path::new("."));
     let mut notes = Vec::new();
     for name in names(args) {
@@ -52,7 +67,7 @@ fn missing(args: &InitArgs) -> anyhow::Result<Vec<String>> {
                 "there is no {at} yet: put the files of {name} there, or write their folder into the spec"
             ));
         }
-        if judge(args, name)?.is_some_and(|judge| judge.endpoint.as_str() == ENCODER) {
+        if judge(args, own, name)?.is_some_and(|judge| judge.endpoint.as_str() == ENCODER) {
             notes.push(format!(
                 "{name} is judged by a sentence encoder: set REGATTA_MINILM to the folder of all-MiniLM-L6-v2, or write another judge into \
                  the spec"
@@ -63,12 +78,15 @@ fn missing(args: &InitArgs) -> anyhow::Result<Vec<String>> {
 }
 
 /// The spec as text.
-fn spec(args: &InitArgs) -> anyhow::Result<String> {
+fn spec(args: &InitArgs, own: &Own) -> anyhow::Result<String> {
     let mut judges: BTreeSet<ModelRef> = BTreeSet::new();
     let mut benchmarks = String::new();
     for name in names(args) {
-        let judge = judge(args, name)?;
-        write_benchmark(&mut benchmarks, args, name, judge.as_ref()).map_err(bad_configuration)?;
+        let judge = judge(args, own, name)?;
+        match own.get(name) {
+            Some(suite) => write_own(&mut benchmarks, args, name, &**suite, judge.as_ref())?,
+            None => write_benchmark(&mut benchmarks, args, name, judge.as_ref()).map_err(bad_configuration)?,
+        }
         judges.extend(judge);
     }
     let mut out = String::new();
@@ -119,7 +137,12 @@ fn write_benchmark(
     name: &BenchmarkName,
     judge: Option<&ModelRef>,
 ) -> anyhow::Result<()> {
-    let known = built_in(name)?;
+    let known = BENCHMARKS.find_built_in(name).with_context(|| {
+        format!(
+            "{}; a benchmark of your own has a folder, which is begun where it is not there: --data {name}=DIR",
+            unknown(name)
+        )
+    })?;
     let settings = settings(args, known);
     let listed: Vec<String> = settings.iter().map(Setting::to_string).collect();
     let evaluators: Vec<String> = known.usual_evaluators().iter().map(ToString::to_string).collect();
@@ -131,12 +154,7 @@ fn write_benchmark(
         "    # evaluators: [{}]  # these are used anyway; all: regatta list evaluators {name}",
         evaluators.join(", ")
     )?;
-    match args.limit {
-        Some(limit) => {
-            writeln!(out, "    limit: {limit}  # a sample with the weights of the tasks; leave it out for all items")?
-        }
-        None => writeln!(out, "    # limit: 20  # a sample with the weights of the tasks, to begin with")?,
-    }
+    write_limit(out, args)?;
     if let Some(judge) = judge {
         writeln!(out, "    judge: {judge}  # answers what the evaluators ask")?;
         if settings.iter().any(|setting| setting.as_str().starts_with("session/")) {
@@ -145,6 +163,39 @@ fn write_benchmark(
                 "    roles: {{ user: {judge}, environment: {judge} }}  # who plays the others of a conversation"
             )?;
         }
+    }
+    Ok(())
+}
+
+fn write_limit(out: &mut String, args: &InitArgs) -> fmt::Result {
+    match args.limit {
+        Some(limit) => {
+            writeln!(out, "    limit: {limit}  # a sample with the weights of the tasks; leave it out for all items")
+        }
+        None => writeln!(out, "    # limit: 20  # a sample with the weights of the tasks, to begin with"),
+    }
+}
+
+/// A benchmark of a person's own: its settings are those that its file declares.
+fn write_own(
+    out: &mut String,
+    args: &InitArgs,
+    name: &BenchmarkName,
+    suite: &dyn Suite,
+    judge: Option<&ModelRef>,
+) -> anyhow::Result<()> {
+    let mut settings = named_settings(args, name);
+    if settings.is_empty() {
+        settings.extend(default_setting(&OF_PERSON, suite));
+    }
+    let listed: Vec<String> = settings.iter().map(Setting::to_string).collect();
+    let folder = data(args, name);
+    writeln!(out, "  {name}:")?;
+    writeln!(out, "    data: {}  # the folder of its benchmark.yaml", quoted(&folder))?;
+    writeln!(out, "    settings: [{}]  # all: regatta check {}", listed.join(", "), quoted(&folder))?;
+    write_limit(out, args)?;
+    if let Some(judge) = judge {
+        writeln!(out, "    judge: {judge}  # answers what its scorers ask")?;
     }
     Ok(())
 }
@@ -186,24 +237,40 @@ fn write_endpoints(out: &mut String, used: &BTreeSet<&str>) -> fmt::Result {
 
 /// The settings that were named, or the default one.
 fn settings(args: &InitArgs, of: &dyn Benchmark) -> Vec<Setting> {
-    let name = of.name();
-    let named: Vec<Setting> =
-        args.benchmarks.iter().filter(|(known, _)| *known == name).filter_map(|(_, setting)| setting.clone()).collect();
+    let named = named_settings(args, &of.name());
     if named.is_empty() { of.settings().into_iter().take(1).collect() } else { named }
 }
 
+fn named_settings(args: &InitArgs, name: &BenchmarkName) -> Vec<Setting> {
+    args.benchmarks.iter().filter(|(known, _)| known == name).filter_map(|(_, setting)| setting.clone()).collect()
+}
+
+/// Those whom the evaluators of `name` ask: of a benchmark of a person's own its first item tells.
+fn asked(own: &Own, name: &BenchmarkName) -> Asked {
+    match own.get(name).map(|suite| suite.example_question(&[Evaluator::Declared])) {
+        Some(None) => Asked::Nobody,
+        Some(Some(Question::Similarity { .. })) => Asked::Encoder,
+        Some(Some(_)) => Asked::Judge,
+        None => match name.as_str() {
+            // Its evaluators compute everything themselves.
+            "appbench" => Asked::Nobody,
+            "worfbench" => Asked::Encoder,
+            _ => Asked::Judge,
+        },
+    }
+}
+
 /// Judge of `name`; `None` where nobody is asked anything.
-fn judge(args: &InitArgs, name: &BenchmarkName) -> anyhow::Result<Option<ModelRef>> {
+fn judge(args: &InitArgs, own: &Own, name: &BenchmarkName) -> anyhow::Result<Option<ModelRef>> {
     let parsed = |text: &str| text.parse::<ModelRef>().map_err(bad_configuration);
     let is_simulated = args.models.iter().all(|model| model.endpoint.as_str() == SIMULATED);
-    Ok(match (name.as_str(), &args.judge) {
-        // Its evaluators compute everything themselves.
-        ("appbench", _) => None,
-        (_, Some(judge)) => Some(judge.clone()),
-        ("worfbench", None) if is_simulated => Some(parsed("sim/lexical")?),
-        ("worfbench", None) => Some(parsed("minilm/all-MiniLM-L6-v2")?),
-        (_, None) if is_simulated => Some(parsed("sim/oracle")?),
-        (_, None) => args.models.first().cloned(),
+    Ok(match (asked(own, name), &args.judge) {
+        (Asked::Nobody, _) => None,
+        (Asked::Encoder | Asked::Judge, Some(judge)) => Some(judge.clone()),
+        (Asked::Encoder, None) if is_simulated => Some(parsed("sim/lexical")?),
+        (Asked::Encoder, None) => Some(parsed("minilm/all-MiniLM-L6-v2")?),
+        (Asked::Judge, None) if is_simulated => Some(parsed("sim/oracle")?),
+        (Asked::Judge, None) => args.models.first().cloned(),
     })
 }
 

@@ -38,6 +38,35 @@ fn a_spec_of_init_is_planned_and_never_overwritten() {
 }
 
 #[test]
+fn init_begins_a_benchmark_of_ones_own_that_runs_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (spec, again, out) = (at("quiz.yaml"), at("again.yaml"), at("run"));
+    let data = format!("quiz={}", at("quiz"));
+    let alone = regatta(&["init", &spec, "--benchmark", "quiz"]);
+    assert_eq!(alone.status.code(), Some(78));
+    assert!(text(&alone.stderr).contains("--data quiz=DIR"), "{}", text(&alone.stderr));
+    said(&["init", &spec, "--benchmark", "quiz", "--data", &data, "-m", "sim/oracle", "-m", "sim/noisy-0.3"]);
+    assert!(said(&["check", &at("quiz")]).0.contains("8 items"));
+    said(&["run", &spec, "--output", &out]);
+    let results = std::fs::read_to_string(folder.path().join("run/results.jsonl")).expect("results");
+    let lines: Vec<Value> = results.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines.len(), 16);
+    for line in lines.iter().filter(|line| line["model"] == "sim/oracle") {
+        assert_eq!(line["scores"]["declared"]["correct"], 1.0, "{line}");
+    }
+    // What is there is taken as it is.
+    let file = folder.path().join("quiz/benchmark.yaml");
+    let changed =
+        std::fs::read_to_string(&file).expect("a file").replace("v: 1", "settings: { tone: [plain, kind] }\nv: 1");
+    std::fs::write(&file, &changed).expect("a file");
+    said(&["init", &again, "--benchmark", "quiz", "--data", &data]);
+    assert_eq!(std::fs::read_to_string(&file).expect("a file"), changed);
+    let written = std::fs::read_to_string(&again).expect("a spec");
+    assert!(written.contains("settings: [tone=plain]"), "{written}");
+}
+
+#[test]
 fn the_schema_is_that_of_specs() {
     let schema: Value = serde_json::from_str(&said(&["schema"]).0).expect("JSON");
     assert!(schema["properties"]["benchmarks"].is_object(), "{schema}");

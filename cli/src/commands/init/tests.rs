@@ -9,7 +9,7 @@ use crate::benchmarks::BENCHMARKS;
 fn written(arguments: &[&str]) -> String {
     let cli = Cli::try_parse_from(["regatta", "init"].iter().chain(arguments)).unwrap();
     let Command::Init(args) = cli.command else { panic!("not init") };
-    spec(&args).unwrap()
+    spec(&args, &Own::new()).unwrap()
 }
 
 #[test]
@@ -58,6 +58,6 @@ fn every_benchmark_has_a_spec_that_is_read_again() {
 fn an_unknown_benchmark_is_told_with_the_one_that_may_have_been_meant() {
     let cli = Cli::try_parse_from(["regatta", "init", "-b", "worfbnech"]).unwrap();
     let Command::Init(args) = cli.command else { panic!("not init") };
-    let error = spec(&args).unwrap_err().to_string();
-    assert!(error.ends_with("did you mean \"worfbench\"?"), "{error}");
+    let error = spec(&args, &Own::new()).unwrap_err().to_string();
+    assert!(error.contains("did you mean \"worfbench\"?; a benchmark of your own has a folder"), "{error}");
 }
