@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use regatta_benchmark_testing::{drive, drive_with, examples};
 use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite};
-use regatta_proto::{Evaluator, FileSet, ItemIndex, Reply, Setting, Transcript};
+use regatta_proto::{Evaluator, FileSet, ItemIndex, Reply, Setting, ToolCall, Transcript};
 
 use super::*;
 
@@ -241,6 +241,29 @@ fn a_conversation_goes_on_with_what_the_model_said() {
         calls[1].request.messages.iter().map(|one| format!("{:?}: {}", one.role, one.content)).collect();
     insta::assert_snapshot!(said.join("\n"));
     assert_eq!(score(&*suite, ItemIndex(0), &transcript), [("right".to_owned(), 1.0)]);
+}
+
+/// Calls, and whether BFCL's matcher of syntax trees takes them; written by `tests/differential/peers.py`.
+const VERDICTS: &str = include_str!("peers/verdicts.json");
+
+#[test]
+fn calls_of_functions_are_right_where_the_peers_matcher_takes_them() {
+    let verdicts: serde_json::Value = serde_json::from_str(VERDICTS).unwrap();
+    let suite = declared().load(&files_of("functions")).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    for case in verdicts["functions"].as_array().unwrap() {
+        let item = suite.items().iter().position(|item| case["item"] == item.id.as_str()).unwrap();
+        let item = ItemIndex(u32::try_from(item).unwrap());
+        let made = case["output"].as_array().unwrap().iter().map(|call| {
+            let (name, arguments) = call.as_object().unwrap().iter().next().unwrap();
+            ToolCall { id: "call".into(), name: name.as_str().into(), arguments: arguments.to_string().into() }
+        });
+        let made: Vec<ToolCall> = made.collect();
+        let reply = || if made.is_empty() { Reply::said("None.") } else { Reply::calling(None, made.clone()) };
+        let transcript = drive_with(&*suite, item, &setting, |_, _| reply());
+        let expected = f64::from(u8::from(case["right"].as_bool().unwrap()));
+        assert_eq!(score(&*suite, item, &transcript), [("correct".to_owned(), expected)], "{case}");
+    }
 }
 
 #[test]

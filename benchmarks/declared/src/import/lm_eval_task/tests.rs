@@ -93,6 +93,26 @@ fn a_task_of_patterns_is_imported_and_scores_as_the_harness_does() {
     }
 }
 
+/// Written by `tests/differential/peers.py`.
+const VERDICTS: &str = include_str!("../../peers/verdicts.json");
+
+#[test]
+fn answers_to_word_problems_have_the_scores_of_the_harness() {
+    let verdicts: Value = serde_json::from_str(VERDICTS).unwrap();
+    let cases = verdicts["word_problems"].as_array().unwrap();
+    let record = |case: &Value| serde_json::json!({ "question": "How many?", "answer": case["answer"] }).to_string();
+    let records: Vec<String> = cases.iter().map(record).collect();
+    let imported = lm_eval(WORD_PROBLEMS, &files()).unwrap();
+    let suite = Declared::new(Permissions::trusting()).load(&folder(&imported.yaml, &records.join("\n"))).unwrap();
+    for (item, case) in (0..).map(ItemIndex).zip(cases) {
+        let transcript = Transcript::of_recorded(case["output"].as_str());
+        let scoring = suite.score(item, &[Evaluator::Declared], &transcript, &RecordedVerdicts::default());
+        let Scoring::Scored(scores) = scoring else { panic!("{scoring:?}") };
+        let found = serde_json::json!(scores[&Evaluator::Declared].values);
+        assert_eq!(found, case["verdicts"], "{case}");
+    }
+}
+
 #[test]
 fn a_multiple_choice_is_answered_by_its_letter() {
     let imported = lm_eval(CHOICES, &files()).unwrap();
