@@ -101,6 +101,65 @@ async fn a_judge_grades_by_a_rubric_and_a_benchmark_without_one_is_told_before_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_budget_ends_a_run_a_larger_one_goes_on_and_a_gate_judges_what_came_of_it() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    let (spec, directory) = (at("spec.yaml"), at("run"));
+    let price = "price: { input_per_mtok: 1, output_per_mtok: 2 }";
+    let text = format!(
+        "name: poor\ntrials: 3\nbenchmarks: {{ knowledge: {{ data: {} }} }}\n\
+         endpoints: {{ sim: {{ kind: simulated, limits: {{ concurrency: 1 }} }} }}\nbudget_usd: 0.001\n\
+         models: [{{ id: sim/oracle, {price} }}, {{ id: sim/noisy-0.9, {price} }}]\n",
+        folder("knowledge")
+    );
+    std::fs::write(&spec, text).unwrap();
+    let measured = || {
+        let lines = results(Path::new(&directory));
+        lines.iter().filter(|line| line["outcome"] == "measured").count()
+    };
+    let (code, said) = run(&["run", &spec, "--output", &directory]).await;
+    assert_eq!(code, Some(3), "{said}");
+    let before = measured();
+    let (code, said) = run(&["resume", &directory, "--budget", "+5"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(before < 72 && measured() == 72, "{before} before");
+    std::fs::write(at("policy.yaml"), "metrics: { accuracy: { margin: 60pp } }\n").unwrap();
+    std::fs::write(at("strict.yaml"), "metrics: { accuracy: { margin: 5pp } }\n").unwrap();
+    let (policy, strict) = (at("policy.yaml"), at("strict.yaml"));
+    let gate = async |policy: &str, model: &str| {
+        let models = ["--model", model, "--baseline-model", "sim/oracle"];
+        run(&[&["gate", &directory, "--baseline", &directory, "--policy", policy][..], &models].concat()).await
+    };
+    let (code, said) = gate(&policy, "sim/oracle").await;
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = gate(&strict, "sim/noisy-0.9").await;
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_benchmark_over_parquet_is_checked_and_run() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    let rows = workspace().join("benchmarks/declared/src/data/parquet_file/rows.parquet");
+    std::fs::copy(rows, at("rows.parquet")).unwrap();
+    let file = "v: 1\ndata: { test: rows.parquet }\nprompt: { turns: [user: \"Row {{ answer }} of {{ turns | length }} turns\"] }\n\
+                scorers: { right: { number: { gold: \"{{ answer }}\" } } }\n";
+    std::fs::write(at("benchmark.yaml"), file).unwrap();
+    let (code, said) = run(&["check", place.path().to_str().unwrap()]).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("3 items") && said.contains("Row 4 of 2 turns"), "{said}");
+    let spec = "name: rows\nbenchmarks: { rows: { data: . } }\nendpoints: { sim: { kind: simulated } }\nmodels: [sim/oracle]\n";
+    std::fs::write(at("spec.yaml"), spec).unwrap();
+    let (code, said) = run(&["run", &at("spec.yaml"), "--output", &at("run")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let right: Vec<f64> = results(&place.path().join("run"))
+        .iter()
+        .map(|line| line["scores"]["declared"]["right"].as_f64().unwrap())
+        .collect();
+    assert_eq!(right, [1.0, 1.0, 1.0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     let (code, said) = run(&["check", &folder("arithmetic")]).await;
     assert_eq!(code, Some(0), "{said}");
