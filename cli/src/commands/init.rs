@@ -25,7 +25,7 @@ const SIMULATED: &str = "sim";
 /// Endpoint of sentence encoders in-process.
 const ENCODER: &str = "minilm";
 
-/// Those whom the evaluators of a benchmark ask.
+/// Kind of model that the evaluators of a benchmark ask.
 enum Asked {
     Nobody,
     Encoder,
@@ -245,7 +245,7 @@ fn named_settings(args: &InitArgs, name: &BenchmarkName) -> Vec<Setting> {
     args.benchmarks.iter().filter(|(known, _)| known == name).filter_map(|(_, setting)| setting.clone()).collect()
 }
 
-/// Those whom the evaluators of `name` ask: of a benchmark of a person's own its first item tells.
+/// Kind of model that the evaluators of `name` ask. For a benchmark of a person's own its first item tells.
 fn asked(own: &Own, name: &BenchmarkName) -> Asked {
     match own.get(name).map(|suite| suite.example_question(&[Evaluator::Declared])) {
         Some(None) => Asked::Nobody,

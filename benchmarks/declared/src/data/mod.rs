@@ -119,7 +119,7 @@ pub(crate) fn remote(source: &Source, definition: &Definition) -> Result<Vec<Rem
     Ok(found)
 }
 
-/// What the data set has of the file at `path`.
+/// Content that the data set has of the file at `path`.
 ///
 /// # Errors
 /// When it is Parquet that cannot be read.

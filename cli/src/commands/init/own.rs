@@ -35,7 +35,7 @@ metrics:
   accuracy: { mean: correct, unit: percent }
 "##;
 
-/// Its items.
+/// Items of a benchmark that has just begun.
 const DATA: &str = r#"{"id": "q1", "question": "What is 17 + 26?", "answer": 43}
 {"id": "q2", "question": "What is 9 times 12?", "answer": 108}
 {"id": "q3", "question": "A box holds 24 eggs. How many eggs are in 5 boxes?", "answer": 120}

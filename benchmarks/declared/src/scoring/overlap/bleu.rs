@@ -12,7 +12,7 @@ use super::{Grams, grams, words};
 /// Longest n-gram.
 const ORDER: usize = 4;
 
-/// What is put apart from words, and what stands in its place, in turn.
+/// Signs that are put apart from words, each with its replacement, in turn.
 static DIVISIONS: LazyLock<[(Regex, &str); 4]> = LazyLock::new(|| {
     [
         (pattern(r"[{-~\[-` -&(-+:-@/]"), " ${0} "),
