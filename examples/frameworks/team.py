@@ -4,6 +4,7 @@ Only the standard library, so that any framework's environment can run it.
 """
 
 import json
+import os
 import sys
 import urllib.request
 
@@ -190,9 +191,31 @@ def request_prompt():
     return "Send the latest URL with the tool, always, and then say what the server answered without changing it."
 
 
+def lone_prompt(session):
+    """What an agent is told that does all of it alone, with one tool."""
+    return (
+        f"You run a smart home in New York; today is {session.today}, and it is 10:00. Do what the user wants with the tool "
+        "`request`, which sends a GET request to a URL; then tell the user in a sentence or two what came of it, with what the "
+        "server said and nothing else. For the home the URL is the address of a server with ?intent=I&slot=value&..., with dates "
+        f"such as 2025-05-28 and clock times such as 10:00.\n\nThe servers of the home:\n{servers(session)}\n\n"
+        f"Other services, where KEY is written as it is:\n{SERVICES}"
+    )
+
+
+def shell_prompt(session):
+    """What a coding agent is told, whose own tool is a shell: its `request` is this file."""
+    command = f"The tool `request` is the command: python3 {__file__} 'URL'"
+    return f"{lone_prompt(session)}\n\n{command}\nThe user says: {session.query}"
+
+
 def response_prompt():
     """What the agent is told that answers the user."""
     return (
         "Tell the user in a sentence or two what came of it, with what the server said and nothing else. If the server "
         "asks for something, ask the user.\nWrite {'response':'your sentences'}."
     )
+
+
+if __name__ == "__main__":
+    told = {"iid": "", "query": "", "today": "", "servers": {}, "model": "", "api_key": "", "base_url": ""}
+    Session(json.dumps({**told, "tools_url": os.environ["REGATTA_TOOLS_URL"]})).send("GET", sys.argv[1])

@@ -170,6 +170,7 @@ fn workflows_run_scripts_that_are_there() {
         "scripts/long-tests",
         "scripts/release",
         "scripts/sign",
+        "scripts/test-frameworks",
         "scripts/test-readers",
         "scripts/version",
         "scripts/wheel",

@@ -43,6 +43,15 @@ const FIELDS: &[Probe] = &[
     (r#"{"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}"#, Carried),
     (r#"{"output_config": {"task_budget": {"type": "tokens", "total": 9}}}"#, Passed(&["output_config"])),
     (r#"{"output_format": {"type": "json_schema", "schema": {"type": "object"}}}"#, Carried),
+    // As Claude Code begins a session, with and without its beta versions.
+    (
+        r#"{"stream": true, "metadata": {"user_id": "{}"}, "thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "high"}, "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}}"#,
+        Passed(&["context_management"]),
+    ),
+    (
+        r#"{"stream": true, "metadata": {"user_id": "{}"}, "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}"#,
+        Carried,
+    ),
     (r#"{"mcp_servers": [{"type": "url", "url": "https://h", "name": "a"}]}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"container": "c"}"#, Refused(PROVIDERS_TOOL)),
 ];

@@ -23,7 +23,7 @@ const FIELDS: &[Probe] = &[
     (r#"{"background": true}"#, Refused(UNREAD_ANSWER)),
     (r#"{"truncation": "disabled"}"#, Carried),
     (r#"{"truncation": "auto"}"#, Passed(&["truncation"])),
-    (r#"{"client_metadata": {"a": "b"}}"#, Passed(&["client_metadata"])),
+    (r#"{"client_metadata": {"session_id": "s"}}"#, Carried),
     (r#"{"max_tool_calls": 3}"#, Passed(&["max_tool_calls"])),
     (r#"{"context_management": [{"type": "compaction"}]}"#, Passed(&["context_management"])),
     (r#"{"service_tier": "flex"}"#, Passed(&["service_tier"])),
@@ -39,6 +39,11 @@ const FIELDS: &[Probe] = &[
     (r#"{"reasoning": {"effort": "xhigh"}}"#, Passed(&["reasoning"])),
     (r#"{"reasoning": {"effort": "low", "context": "auto"}}"#, Passed(&["reasoning"])),
     (r#"{"top_logprobs": 3}"#, Carried),
+    // As Codex begins a session, beside its functions.
+    (
+        r#"{"stream": true, "tool_choice": "auto", "parallel_tool_calls": true, "reasoning": {"summary": "auto"}, "store": false, "include": ["reasoning.encrypted_content"], "prompt_cache_key": "k", "client_metadata": {"x-codex-installation-id": "i", "turn_id": "t"}}"#,
+        Carried,
+    ),
 ];
 
 /// Tools and the choice among them.

@@ -13,7 +13,7 @@ use crate::refused::UNREAD_ANSWER;
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
-/// Fields that do not affect the answer. Nothing is stored, whatever `store` says.
+/// Fields that do not affect the answer. Nothing is stored, whatever `store` says; `client_metadata` has ids that are new with each start.
 const BY_THE_WAY: &[&str] = &[
     "user",
     "store",
@@ -22,6 +22,7 @@ const BY_THE_WAY: &[&str] = &[
     "prompt_cache_retention",
     "prompt_cache_options",
     "stream_options",
+    "client_metadata",
 ];
 /// Values of `include` that are supported.
 const LOGPROBS: &str = "message.output_text.logprobs";

@@ -18,7 +18,12 @@ const PRICE: &str = "{ input_per_mtok: 1, output_per_mtok: 2 }";
 
 /// A Python that has the packages of `framework`.
 fn python(framework: &str) -> Option<String> {
-    let found = Blocking::new(workspace().join("tests/fixtures/frameworks.sh")).arg(framework).output().unwrap();
+    found("frameworks.sh", framework)
+}
+
+/// The program that a script of the fixtures finds or installs for `framework`.
+fn found(script: &str, framework: &str) -> Option<String> {
+    let found = Blocking::new(workspace().join("tests/fixtures").join(script)).arg(framework).output().unwrap();
     if found.status.success() {
         return Some(String::from_utf8(found.stdout).unwrap().trim().to_owned());
     }
@@ -31,17 +36,30 @@ fn folder_of(framework: &str) -> PathBuf {
 }
 
 async fn simulate() -> Process {
+    simulate_by(None).await
+}
+
+/// The endpoint, whose model `scripted` goes by the rules in the file `script`.
+async fn simulate_by(script: Option<&Path>) -> Process {
     let mut command = regatta().unwrap();
     let data = format!("autoslurp={}", workspace().join("examples/data/autoslurp").display());
-    let simulation = format!("{{ prices: {{ oracle: {PRICE} }} }}");
+    let simulation = format!("{{ prices: {{ oracle: {PRICE}, scripted: {PRICE} }} }}");
     command.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &data, "--simulation", &simulation]);
+    if let Some(script) = script {
+        command.arg("--script").arg(script);
+    }
     Process::start_and_read(command).await.unwrap()
 }
 
 /// The endpoint's counter `key` for the oracle.
 async fn counted(server: &Process, key: &str) -> Value {
+    counted_of(server, key, "oracle").await
+}
+
+/// The endpoint's counter `key` for `model`.
+async fn counted_of(server: &Process, key: &str, model: &str) -> Value {
     let counters = get_json(&server.first_line.replace("/v1", "/simulator/counters")).await.unwrap();
-    counters[key]["oracle"].clone()
+    counters[key][model].clone()
 }
 
 /// A finished run.
@@ -54,12 +72,17 @@ struct Run {
 impl Run {
     /// Run over the utterances of `domains`, in `settings`, with agents as the spec writes them.
     async fn of(folder: &Path, server: &Process, agents: &str, settings: &[&str], domains: &str) -> Self {
+        Self::at(folder, server, agents, settings, domains, "oracle").await
+    }
+
+    /// The same at another model of the endpoint.
+    async fn at(folder: &Path, server: &Process, agents: &str, settings: &[&str], domains: &str, model: &str) -> Self {
         let text = format!(
             "name: {}\nseed: 5\nagents:\n{agents}benchmarks:\n  autoslurp:\n    data: {}\n    settings: [{}]\n    tasks: [{domains}]\n    \
              evaluators: [official, official-langgraph, official-agentlite, official-camelai, structured]\n    judge: judge/oracle\n    \
              judge_price: {{ input_per_mtok: 0, output_per_mtok: 0 }}\nendpoints:\n  \
              main: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true }}\n  judge: {{ kind: simulated }}\n\
-             models:\n  - {{ id: main/oracle, price: {PRICE} }}\n",
+             models:\n  - {{ id: main/{model}, price: {PRICE} }}\n",
             unique_name("frameworks"),
             workspace().join("examples/data/autoslurp").display(),
             settings.join(", "),
@@ -119,10 +142,9 @@ fn cost(calls: &[&Value]) -> u64 {
 /// An agent of a spec. All of its processes have `mark` in their environment.
 fn agent(name: &str, command: &[&str], directory: &Path, mark: &str) -> String {
     let command = serde_json::to_string(command).unwrap();
-    format!(
-        "  {name}: {{ command: {command}, directory: {}, starts_max: 2, env: {{ MARK: {mark}, PYTHONDONTWRITEBYTECODE: '1' }} }}\n",
-        directory.display()
-    )
+    // Prices of models come with LiteLLM; nothing is fetched.
+    let env = format!("{{ MARK: {mark}, PYTHONDONTWRITEBYTECODE: '1', LITELLM_LOCAL_MODEL_COST_MAP: 'True' }}");
+    format!("  {name}: {{ command: {command}, directory: {}, starts_max: 2, env: {env} }}\n", directory.display())
 }
 
 /// Processes that have `mark` in their environment.
