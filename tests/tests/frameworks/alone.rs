@@ -12,17 +12,8 @@ use super::{Run, agent, cost, counted_of, events, folder_of, found, left, made, 
 const DOMAINS: &str = "lists, alarm";
 const ITEMS: usize = 4;
 /// The agents, each of one file.
-const AGENTS: [&str; 9] = [
-    "claudeagent",
-    "claudecode",
-    "codex",
-    "dspy",
-    "googleadk",
-    "openaiagents",
-    "opencode",
-    "pydanticai",
-    "smolagents",
-];
+const AGENTS: [&str; 9] =
+    ["claudeagent", "claudecode", "codex", "dspy", "googleadk", "openaiagents", "opencode", "pydanticai", "smolagents"];
 /// Most lines of such a file.
 const LINES: usize = 40;
 /// The URL of scripted models, which is right for one of the two items of `alarm`.
@@ -111,7 +102,8 @@ async fn an_agent_in_dspy_which_writes_its_calls_as_text_is_measured() {
         let fields = [("next_thought", "It is so."), ("next_tool_name", name), ("next_tool_args", arguments.as_str())];
         fields.map(|(field, value)| format!("[[ ## {field} ## ]]\n{value}\n")).join("\n")
     };
-    let end = format!("[[ ## reasoning ## ]]\nThe home said so.\n\n[[ ## answer ## ]]\n{ANSWER}\n\n[[ ## completed ## ]]");
+    let end =
+        format!("[[ ## reasoning ## ]]\nThe home said so.\n\n[[ ## answer ## ]]\n{ANSWER}\n\n[[ ## completed ## ]]");
     let script = [
         json!({"match": {"contains": "[[ ## reasoning ## ]]"}, "reply": end}),
         json!({"match": {"contains": "SUCCESS"}, "reply": step("finish", &json!({}))}),
