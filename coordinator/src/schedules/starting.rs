@@ -230,6 +230,9 @@ fn reason(error: &CoordinatorError) -> Option<String> {
         | CoordinatorError::NoScheduling
         | CoordinatorError::WrongState { .. }
         | CoordinatorError::NoBudget(_)
+        | CoordinatorError::RelativeBudget(_)
+        | CoordinatorError::UnknownEndpoint { .. }
+        | CoordinatorError::Concurrency { .. }
         | CoordinatorError::NotYours { .. }
         | CoordinatorError::NotLeading
         | CoordinatorError::Unanswered
