@@ -9,7 +9,7 @@ use regatta_proto::{
     AttemptTotals, CellIndex, HeldBatch, ItemIndex, Partition, ShardIndex, SweepId, SweepState, WorkerId,
 };
 
-use crate::world::{World, at, key, open, record};
+use crate::world::{BUDGET, World, at, key, open, record};
 
 const LONG: Duration = Duration::from_secs(3600);
 /// A lease that is over when the next call is made.
@@ -64,7 +64,7 @@ pub(crate) async fn a_leader_whose_term_is_over_changes_nothing(world: World) {
     assert_eq!(ledger.reset_dispatch(&sweep, old).await.unwrap(), None);
     assert!(!ledger.plan_shards_again(&sweep, CellIndex(0), &[ShardIndex(0)], 0, old).await.unwrap());
     assert!(!ledger.release(&sweep, &[(CellIndex(0), 9)], 0, old).await.unwrap());
-    assert!(!ledger.begin_tabulating(&sweep, 0, None, old).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 0, Some(BUDGET), None, old).await.unwrap());
     let states: Vec<_> = ledger.shards(&sweep).await.unwrap().into_iter().map(|shard| shard.state).collect();
     assert_eq!(states, [ShardState::Dispatching, ShardState::Planned]);
     assert_eq!(world.cell(&sweep, 0).await.dispatched, 0);
@@ -101,10 +101,10 @@ pub(crate) async fn a_resume_voids_what_its_coordinator_was_about_to_do(world: W
     assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().generation, 1);
     assert!(!ledger.claim_shard(&sweep, ShardIndex(0), 0, term).await.unwrap());
     assert!(!ledger.release(&sweep, &[(CellIndex(0), 9)], 0, term).await.unwrap());
-    assert!(!ledger.begin_tabulating(&sweep, 0, None, term).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 0, Some(BUDGET), None, term).await.unwrap());
     assert!(ledger.claim_shard(&sweep, ShardIndex(0), 1, term).await.unwrap());
-    assert!(ledger.begin_tabulating(&sweep, 1, None, term).await.unwrap());
-    assert!(!ledger.begin_tabulating(&sweep, 1, None, term).await.unwrap(), "it has begun");
+    assert!(ledger.begin_tabulating(&sweep, 1, Some(BUDGET), None, term).await.unwrap());
+    assert!(!ledger.begin_tabulating(&sweep, 1, Some(BUDGET), None, term).await.unwrap(), "it has begun");
 }
 
 pub(crate) async fn sessions_that_a_worker_tells_of_are_known_to_run_until_they_end(world: World) {

@@ -69,6 +69,7 @@ conformance![
     steering::only_a_sweep_that_runs_is_steered,
     steering::a_pause_ends_with_the_run_that_was_paused,
     steering::a_budget_is_raised_while_the_sweep_runs,
+    steering::a_sweep_whose_budget_was_raised_does_not_end_by_the_one_of_before,
     steering::a_budget_that_cannot_be_raised_leaves_a_pause_as_it_is,
     steering::limits_of_endpoints_are_kept_apart_and_outlive_a_resume,
     planning::documents_that_are_written_are_those_of_a_generation,

@@ -7,7 +7,7 @@ use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRo
 use regatta_backends::{LedgerError, PageMark, Quota};
 use regatta_proto::{CellIndex, CostSum, Digest, Evaluator, Money, ShardIndex, SweepId, SweepState, Usage};
 
-use crate::world::{HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
+use crate::world::{BUDGET, HERE, World, answerer, at, judge, judged, key, new_sweep, questions, record, waiting};
 
 pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: World) {
     let sweep = world.sweep("s", 2, 3).await;
@@ -16,7 +16,7 @@ pub(crate) async fn a_sweep_is_created_once_and_left_alone_afterwards(world: Wor
         name: "s".to_owned(),
         lock: Digest::of(b"s"),
         state: SweepState::Running,
-        budget: Some(Money(5_000_000_000)),
+        budget: Some(BUDGET),
         created_at: at(0),
         ended_at: None,
         generation: 0,
@@ -363,7 +363,7 @@ pub(crate) async fn shards_beyond_what_is_released_are_not_dispatched_until_it_i
     assert_eq!(items, [4, 2], "a cell never loses sessions");
     let error = ledger.release(&sweep, &[(CellIndex(0), 4), (CellIndex(7), 1)], 0, term).await.unwrap_err();
     assert!(matches!(&error, LedgerError::UnknownCell { cell: CellIndex(7), .. }), "{error}");
-    assert!(ledger.begin_tabulating(&sweep, 0, Some(Money(77)), term).await.unwrap());
+    assert!(ledger.begin_tabulating(&sweep, 0, Some(BUDGET), Some(Money(77)), term).await.unwrap());
     assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().granted, Some(Money(77)));
     ledger.set_granted(&sweep, None).await.unwrap();
     assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().granted, None);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regatta_backends::{LedgerError, NewSweep, Quota};
 use regatta_proto::{EndpointName, Money, ShardIndex, SweepId, SweepState};
 
-use crate::world::{World, at, new_sweep};
+use crate::world::{BUDGET, World, at, new_sweep};
 
 /// More than the budget of the sweeps of these tests.
 const MORE: Money = Money(7_000_000_000);
@@ -62,7 +62,7 @@ pub(crate) async fn a_pause_ends_with_the_run_that_was_paused(world: World) {
     assert!(!is_paused(&world, &cancelled).await, "who resumes it wants it to run");
     let ended = world.sweep("ended", 1, 2).await;
     assert!(ledger.pause_sweep(&ended).await.unwrap());
-    assert!(ledger.begin_tabulating(&ended, 0, None, term).await.unwrap());
+    assert!(ledger.begin_tabulating(&ended, 0, Some(BUDGET), None, term).await.unwrap());
     assert!(!is_paused(&world, &ended).await);
 }
 
@@ -74,6 +74,20 @@ pub(crate) async fn a_budget_is_raised_while_the_sweep_runs(world: World) {
     }
     let row = ledger.sweep(&sweep).await.unwrap().unwrap();
     assert_eq!((row.state, row.budget, row.generation), (SweepState::Running, Some(MORE), 0));
+}
+
+pub(crate) async fn a_sweep_whose_budget_was_raised_does_not_end_by_the_one_of_before(world: World) {
+    let sweep = world.sweep("s", 1, 2).await;
+    let (ledger, term) = (&world.ledger, world.term().await);
+    let end = async |budget| ledger.begin_tabulating(&sweep, 0, budget, None, term).await.unwrap();
+    assert!(ledger.go_on(&sweep, Some(MORE)).await.unwrap());
+    assert!(!end(Some(BUDGET)).await, "whoever looked before then looks again");
+    assert!(!end(None).await);
+    assert_eq!(ledger.sweep(&sweep).await.unwrap().unwrap().state, SweepState::Running);
+    assert!(end(Some(MORE)).await);
+    let free = new_sweep("free", 1, 1);
+    ledger.create_sweep(NewSweep { budget: None, ..free.clone() }).await.unwrap();
+    assert!(ledger.begin_tabulating(&free.id, 0, None, None, term).await.unwrap());
 }
 
 pub(crate) async fn a_budget_that_cannot_be_raised_leaves_a_pause_as_it_is(world: World) {

@@ -283,6 +283,9 @@ pub(crate) fn new_schedule(name: &str, document: &str, second: i64) -> NewSchedu
     }
 }
 
+/// Budget of the sweeps of the tests.
+pub(crate) const BUDGET: Money = Money(5_000_000_000);
+
 pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
     let mut shards = Vec::new();
     for cell in 0..cells {
@@ -298,7 +301,7 @@ pub(crate) fn new_sweep(name: &str, cells: u32, items: u32) -> NewSweep {
         id: SweepId::new(name).unwrap(),
         name: name.to_owned(),
         lock: Digest::of(name.as_bytes()),
-        budget: Some(Money(5_000_000_000)),
+        budget: Some(BUDGET),
         created_at: at(0),
         cells: (0..cells).map(|index| new_cell(index, items)).collect(),
         shards,

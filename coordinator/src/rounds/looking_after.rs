@@ -77,7 +77,7 @@ impl Coordinator {
             }
             let granted = account.map(|account| account.at_most());
             self.lead_on(one.term).await?;
-            if self.ledger.begin_tabulating(&sweep.id, one.generation, granted, one.term).await? {
+            if self.ledger.begin_tabulating(&sweep.id, one.generation, one.budget, granted, one.term).await? {
                 self.ask_for_tables(&sweep.id, sweep.digest, one.generation, one.term).await?;
                 one.running = false;
             }

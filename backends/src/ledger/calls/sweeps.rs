@@ -61,7 +61,7 @@ impl Ledger {
     }
 
     /// Moves a sweep from `running` to `tabulating`, and stores the total that its account has granted. Returns `false`, and changes
-    /// nothing, if it is in another state, was resumed since `generation`, or `term` is over.
+    /// nothing, if it is in another state, was resumed since `generation`, has another budget than `budget`, or `term` is over.
     ///
     /// # Errors
     /// When the store fails.
@@ -69,10 +69,11 @@ impl Ledger {
         &'a self,
         sweep: &'a SweepId,
         generation: u32,
+        budget: Option<Money>,
         granted: Option<Money>,
         term: Term,
     ) -> LedgerFuture<'a, bool> {
-        each!(self.begin_tabulating(sweep, generation, granted, term))
+        each!(self.begin_tabulating(sweep, generation, budget, granted, term))
     }
 
     /// Stores the total that the account of a sweep has granted, if the sweep ends in another way.

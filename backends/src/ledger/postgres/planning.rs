@@ -391,6 +391,7 @@ pub(super) async fn begin_tabulating(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     generation: u32,
+    budget: Option<Money>,
     granted: Option<Money>,
     term: Term,
 ) -> Result<bool, Fault> {
@@ -401,10 +402,12 @@ pub(super) async fn begin_tabulating(
     let update = tx
         .prepare_cached(
             "UPDATE sweeps SET state = 'tabulating', granted = $3, is_paused = FALSE
-             WHERE number = $1 AND generation = $2 AND state = 'running'",
+             WHERE number = $1 AND generation = $2 AND state = 'running' AND budget IS NOT DISTINCT FROM $4",
         )
         .await?;
-    Ok(tx.execute(&update, &[&number, &i64::from(generation), &stored_money(granted, "granted")?]).await? == 1)
+    let (granted, budget) = (stored_money(granted, "granted")?, stored_money(budget, "budget")?);
+    // Somebody may have raised the budget since it was found used up.
+    Ok(tx.execute(&update, &[&number, &i64::from(generation), &granted, &budget]).await? == 1)
 }
 
 pub(super) async fn set_granted(tx: &Transaction<'_>, sweep: &SweepId, granted: Option<Money>) -> Result<(), Fault> {

@@ -287,14 +287,16 @@ pub(super) fn begin_tabulating(
     tx: &Transaction<'_>,
     sweep: &SweepId,
     generation: u32,
+    budget: Option<Money>,
     granted: Option<Money>,
 ) -> Result<bool, Fault> {
     let number = number(tx, sweep)?;
-    let granted = stored_money(granted, "granted")?;
+    let (granted, budget) = (stored_money(granted, "granted")?, stored_money(budget, "budget")?);
+    // Somebody may have raised the budget since it was found used up.
     let moved = tx.execute(
         "UPDATE sweeps SET state = ?3, granted = ?5, is_paused = FALSE
-         WHERE number = ?1 AND generation = ?2 AND state = ?4",
-        params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str(), granted],
+         WHERE number = ?1 AND generation = ?2 AND state = ?4 AND budget IS ?6",
+        params![number, generation, SweepState::Tabulating.as_str(), SweepState::Running.as_str(), granted, budget],
     )?;
     Ok(moved == 1)
 }

@@ -45,10 +45,11 @@ impl PostgresLedger {
         &self,
         sweep: &SweepId,
         generation: u32,
+        budget: Option<Money>,
         granted: Option<Money>,
         term: Term,
     ) -> Result<bool, LedgerError> {
-        write!(self.0, "end a sweep's run", tx => planning::begin_tabulating(tx, sweep, generation, granted, term))
+        write!(self.0, "end a sweep's run", tx => planning::begin_tabulating(tx, sweep, generation, budget, granted, term))
     }
 
     pub(crate) async fn set_granted(&self, sweep: &SweepId, granted: Option<Money>) -> Result<(), LedgerError> {

@@ -47,12 +47,13 @@ impl SqliteLedger {
         &self,
         sweep: &SweepId,
         generation: u32,
+        budget: Option<Money>,
         granted: Option<Money>,
         term: Term,
     ) -> Result<bool, LedgerError> {
         let sweep = sweep.clone();
         self.write_as_leader(term, "end a sweep's run", move |tx| {
-            planning::begin_tabulating(tx, &sweep, generation, granted)
+            planning::begin_tabulating(tx, &sweep, generation, budget, granted)
         })
         .await
     }
