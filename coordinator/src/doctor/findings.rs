@@ -49,7 +49,12 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<Finding> {
     if sweep.doubtful_shards > 0 {
         found(
             format!("{} shards are in doubt: a coordinator ended while it published their jobs", sweep.doubtful_shards),
-            "wait: what is missing is dispatched again when the queues have been empty and quiet for a minute",
+            match sweep.is_paused {
+                true => "go on with it: regatta resume SWEEP; a minute later what is missing is dispatched again",
+                false => {
+                    "wait: what is missing is dispatched again when the queues have been empty and quiet for a minute"
+                }
+            },
         );
     }
     if sweep.running == Some(0) {
@@ -58,11 +63,21 @@ fn of_sweep(sweep: &SweepDiagnosis) -> Vec<Finding> {
                 "{} sessions are outstanding, but no job waits and no worker tells of one: their jobs may be lost",
                 sweep.outstanding
             ),
-            "wait three minutes: they are dispatched again by themselves, if a scorer runs and can reach its stores",
+            match sweep.is_paused {
+                true => {
+                    "go on with it: regatta resume SWEEP; three minutes later they are dispatched again by themselves"
+                }
+                false => {
+                    "wait three minutes: they are dispatched again by themselves, if a scorer runs and can reach its stores"
+                }
+            },
         );
     }
     if sweep.budget.as_ref().is_some_and(|budget| budget.left == Money::ZERO) {
-        found("its budget is used up".to_owned(), "raise it when it has ended: regatta resume SWEEP --budget +DOLLARS");
+        found(
+            "its budget is used up".to_owned(),
+            "raise it: regatta resume SWEEP --budget DOLLARS, all that it may cost",
+        );
     }
     for queue in &sweep.queues {
         if queue.ready > 0 && queue.consumers == 0 && !sweep.is_paused {

@@ -136,6 +136,33 @@ async fn sessions_that_nobody_has_are_found_and_the_oldest_that_somebody_has_is_
 }
 
 #[tokio::test]
+async fn what_is_wrong_with_a_paused_sweep_is_mended_once_it_goes_on() {
+    let stage = Stage::set().await;
+    let sweep = all_waiting(&stage).await;
+    stage.process().coordinator.pause(&sweep.id).await.unwrap();
+    let diagnosis = diagnose(&stage.process()).await;
+    assert_eq!(findings(&diagnosis), [], "its jobs wait for nobody");
+    assert!(diagnosis.sweeps[0].is_paused);
+    stage.take(&sweep, 2).await;
+    let expected = (
+        sweep.id.as_str(),
+        "2 sessions are outstanding, but no job waits and no worker tells of one: their jobs may be lost",
+        "go on with it: regatta resume SWEEP; three minutes later they are dispatched again by themselves",
+    );
+    assert_eq!(findings(&diagnose(&stage.process()).await), [expected]);
+    let doubtful = stage.submit(&stage.process(), &spec("t", 1, "")).await;
+    let term = stage.ledger.lead(&stage.config.id, LEASE).await.unwrap().unwrap();
+    assert!(stage.ledger.claim_shard(&doubtful.id, ShardIndex(0), 0, term).await.unwrap());
+    stage.process().coordinator.pause(&doubtful.id).await.unwrap();
+    let expected = (
+        doubtful.id.as_str(),
+        "1 shards are in doubt: a coordinator ended while it published their jobs",
+        "go on with it: regatta resume SWEEP; a minute later what is missing is dispatched again",
+    );
+    assert!(findings(&diagnose(&stage.process()).await).contains(&expected));
+}
+
+#[tokio::test]
 async fn messages_that_were_delivered_too_often_are_found() {
     let stage = Stage::set().await;
     let process = stage.start();
@@ -223,7 +250,7 @@ async fn a_budget_that_is_used_up_is_found() {
     let expected = (
         sweep.id.as_str(),
         "its budget is used up",
-        "raise it when it has ended: regatta resume SWEEP --budget +DOLLARS",
+        "raise it: regatta resume SWEEP --budget DOLLARS, all that it may cost",
     );
     let diagnosis = diagnose(&stage.process()).await;
     assert_eq!(findings(&diagnosis), [expected]);
