@@ -163,7 +163,11 @@ impl Coordinator {
 
     /// The sweep is about to be moved by this process: the quiet time begins anew, here and in the ledger.
     pub(crate) async fn move_on(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
-        let Some(life) = watched.quiet.seen else { return Ok(()) };
+        let Some(life) = watched.quiet.seen else {
+            // Whoever led before may have told the ledger of what is still so.
+            self.ledger.quiet(&watched.sweep.id, "about to move", true).await?;
+            return Ok(());
+        };
         let by_ledger = self.ledger.quiet(&watched.sweep.id, &life.to_string(), true).await?;
         watched.quiet.moved(life);
         watched.quiet.noted(by_ledger);

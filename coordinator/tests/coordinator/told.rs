@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use regatta_backends::faults::{Fate, Trouble, Troubles};
 use regatta_backends::{Blobs, Ledger};
 use regatta_catalog::Sweep;
-use regatta_coordinator::CoordinatorConfig;
+use regatta_coordinator::{CoordinatorConfig, Resumption};
 use regatta_proto::{Job, Money, Report, SessionJob, SessionKey};
 
 use crate::recovering::{all_jobs, can_be_asked_again, die_while_publishing, wait_for_a_verdict};
@@ -250,6 +250,26 @@ async fn a_job_that_waited_for_a_moment_begins_the_quiet_time_anew_for_later_lea
     }
     let rest = GIVEN_TO_ANOTHER_WITHIN.saturating_sub(lives.iter().sum());
     nothing_is_dispatched_for(&stage, &sweep, rest).await;
+    process.end().await;
+}
+
+/// Nobody looks at the queues of a paused sweep, and another leads when it goes on. Its jobs are given to a worker at once, who has not told of them yet.
+#[tokio::test(start_paused = true)]
+async fn a_pause_is_no_silence_for_who_leads_when_the_sweep_goes_on() {
+    let stage = deployed().await;
+    let before = stage.start();
+    let sweep = stage.submit(&before, &spec("s", 6, "")).await;
+    stage.take(&sweep, all_jobs(&sweep).len()).await;
+    // By then the ledger is told that nothing moves.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    before.coordinator.pause(&sweep.id).await.unwrap();
+    before.end().await;
+    let process = stage.start();
+    tokio::time::sleep(stage.config.lost_after * 2).await;
+    process.coordinator.resume(&sweep.id, Resumption::default()).await.unwrap();
+    nothing_is_dispatched_for(&stage, &sweep, GIVEN_TO_ANOTHER_WITHIN).await;
+    // Nobody has taken them: they are lost.
+    assert!(rounds_until_jobs_wait(&stage, &sweep, stage.config.lost_after, async || {}).await);
     process.end().await;
 }
 
