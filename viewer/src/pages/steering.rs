@@ -83,15 +83,19 @@ fn action(run: &Run) -> String {
     format!("{}/steer", address::run(&run.name))
 }
 
-/// The forms that `asker` may send; nothing for readers, and for sweeps that are complete.
+/// The forms that `asker` may send; nothing for readers, and none for sweeps that are complete.
 pub(crate) async fn section(viewer: &Viewer, asker: &Asker, run: &Run, sweep: &Sweep) -> Markup {
     let Some(steering) = viewer.steering.as_deref() else { return html! {} };
+    if !steering.allows(asker, run.row.owner.as_ref()).await {
+        return html! {};
+    }
     let can_be_steered = match run.row.state {
         SweepState::Running | SweepState::StoppedByBudget | SweepState::Incomplete | SweepState::Cancelled => true,
         SweepState::Tabulating | SweepState::Complete => false,
     };
-    if !can_be_steered || !steering.allows(asker, run.row.owner.as_ref()).await {
-        return html! {};
+    if !can_be_steered {
+        // The part stays, so that a page that is open loses the forms of before.
+        return html! { section #steering data-part {} };
     }
     html! {
         section #steering data-part {

@@ -185,6 +185,21 @@ async fn orders_of_the_owner_are_obeyed_and_in_the_audit_log() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_open_loses_its_forms_when_the_sweep_has_ended() {
+    let desk = Desk::open().await;
+    let part = "<section id=\"steering\" data-part>";
+    let (_, page) = desk.page(ALICE, "").await;
+    assert!(page.contains(part), "{page}");
+    let term = desk.ledger.lead(&"c".parse().unwrap(), std::time::Duration::from_secs(60)).await.unwrap().unwrap();
+    let budget = desk.row().await.budget;
+    assert!(desk.ledger.begin_tabulating(&desk.sweep, 0, budget, None, term).await.unwrap());
+    let (_, page) = desk.page(ALICE, "").await;
+    assert!(page.contains(part) && !page.contains("<form"), "{page}");
+    let (_, page) = desk.page(CAROL, "").await;
+    assert!(!page.contains(part), "{page}");
+}
+
+#[tokio::test]
 async fn orders_of_others_and_of_pages_elsewhere_change_nothing() {
     let desk = Desk::open().await;
     let before = desk.row().await;
