@@ -250,7 +250,7 @@ impl Coordinator {
     }
 
     /// Takes note of which queues are drained.
-    async fn look_at_queues(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
+    pub(crate) async fn look_at_queues(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         let sweep = watched.sweep.clone();
         let lost_jobs = &mut watched.lost_jobs;
         if lost_jobs.looked_at.is_none_or(|looked_at| looked_at.elapsed() > UNSEEN_AFTER) {

@@ -46,6 +46,11 @@ fn queue_of(sweep: &Sweep, judge: &ModelRef) -> Option<String> {
     Some(sweep.lock.endpoints.get(endpoint)?.queue(endpoint, &sweep.id))
 }
 
+/// True if no question has waited for `long_enough` for a worker that asks this judge, and there were such workers.
+fn is_idle(watched: &Watched, judge: &ModelRef, long_enough: Duration) -> bool {
+    queue_of(&watched.sweep, judge).is_some_and(|queue| watched.lost_jobs.is_drained(&queue, long_enough))
+}
+
 /// All judges of `sweep`.
 fn judges(sweep: &Sweep) -> BTreeSet<&ModelRef> {
     sweep.lock.benchmarks.values().flat_map(BenchmarkLock::judges).flat_map(Judge::ids).collect()
@@ -62,17 +67,11 @@ impl Coordinator {
         Silence { within: (self.config.doubtful_after + NAMED_WITHIN).max(ASKED_WITHIN), in_doubt: true }
     }
 
-    /// True if no question has waited for a worker that asks this judge for long.
-    fn is_idle(&self, watched: &Watched, judge: &ModelRef) -> bool {
-        let queue = queue_of(&watched.sweep, judge);
-        queue.is_some_and(|queue| watched.lost_jobs.is_drained(&queue, self.config.lost_after))
-    }
-
     /// Finds out which questions no worker tells of. The queues were looked at a moment ago.
     pub(crate) async fn look_for_lost_questions(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
-        let sweep = watched.sweep.clone();
+        let (sweep, long_enough) = (watched.sweep.clone(), self.config.lost_after);
         let idle: Vec<ModelRef> =
-            judges(&sweep).into_iter().filter(|judge| self.is_idle(watched, judge)).cloned().collect();
+            judges(&sweep).into_iter().filter(|judge| is_idle(watched, judge, long_enough)).cloned().collect();
         let silent: BTreeSet<OpenQuestion> = if idle.is_empty() {
             BTreeSet::new()
         } else {
@@ -93,7 +92,7 @@ impl Coordinator {
 
     /// The `suspects` that do not wait in their judge's queue.
     pub(crate) fn of_idle_judges(&self, watched: &Watched, mut suspects: Vec<OpenQuestion>) -> Vec<OpenQuestion> {
-        suspects.retain(|open| self.is_idle(watched, &open.judge));
+        suspects.retain(|open| is_idle(watched, &open.judge, self.config.lost_after));
         suspects
     }
 
@@ -112,14 +111,20 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Has those asked again that had been in doubt for a while when it was asked whether all is recorded.
+    /// Has those asked again that had been in doubt for a while when it was asked whether all is recorded, and whose judge's queue has consumers.
     pub(crate) async fn have_doubtful_asked_again(
         &self,
         watched: &mut Watched,
         asked_at: Instant,
     ) -> Result<(), CoordinatorError> {
-        let suspects = watched.lost_jobs.doubtful_by(asked_at);
+        let mut suspects = watched.lost_jobs.doubtful_by(asked_at);
+        if suspects.is_empty() {
+            return Ok(());
+        }
         watched.lost_jobs.in_doubt.retain(|open, _| !suspects.contains(open));
+        // Of a queue without a leader the broker says that nothing waits in it, and its jobs come when it has one.
+        self.look_at_queues(watched).await?;
+        suspects.retain(|open| is_idle(watched, &open.judge, NAMED_WITHIN));
         self.have_asked_again(watched, suspects, self.silence_in_doubt()).await
     }
 

@@ -24,7 +24,7 @@ pub(crate) struct Moving {
     pub(crate) process: Process,
     pub(crate) sweep: Arc<Sweep>,
     /// Workers that wait for more.
-    consumer: Consumer<Job>,
+    pub(crate) consumer: Consumer<Job>,
     pub(crate) lost: Vec<SessionJob>,
     pub(crate) told: Vec<SessionJob>,
     pub(crate) ending: Vec<SessionJob>,

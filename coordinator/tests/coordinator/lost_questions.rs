@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::lost_jobs::Moving;
 use crate::recovering::{can_be_asked_again, wait_for_a_verdict};
-use crate::stage::Stage;
+use crate::stage::{Stage, queue_of};
 use crate::told::deployed;
 
 /// A sweep that goes on, one of whose sessions waits for a verdict that was asked for.
@@ -113,12 +113,28 @@ async fn questions_that_a_scorer_claimed_and_may_not_have_asked_are_asked_again_
     while moving.stage.reported().await == 0 {
         moving.stage.round().await;
     }
-    let doubtful_after = moving.stage.config.doubtful_after;
-    assert!(
-        (doubtful_after..doubtful_after + Duration::from_secs(25)).contains(&since.elapsed()),
-        "{:?}",
-        since.elapsed()
-    );
+    let (waited, config) = (since.elapsed(), &moving.stage.config);
+    assert!((config.doubtful_after..config.lost_after).contains(&waited), "{waited:?}");
+    assert!(can_be_asked_again(&moving.stage, &moving.sweep).await);
+    moving.process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_in_doubt_are_not_asked_again_while_nobody_consumes_their_judges_queue() {
+    let mut stage = deployed().await;
+    stage.config.lost_after *= 3;
+    let mut moving = with_nothing_else_left(stage).await;
+    moving.consumer.stop();
+    let since = Instant::now();
+    while since.elapsed() < moving.stage.config.doubtful_after + Duration::from_secs(30) {
+        moving.stage.round().await;
+        assert_eq!(moving.stage.reported().await, 0, "the broker may not know what waits");
+    }
+    moving.consumer = moving.stage.queue.consume_jobs(&queue_of(&moving.sweep), 1_000).await.unwrap();
+    while moving.stage.reported().await == 0 {
+        moving.stage.round().await;
+    }
+    assert!(since.elapsed() < moving.stage.config.lost_after, "it is known now that nothing waits");
     assert!(can_be_asked_again(&moving.stage, &moving.sweep).await);
     moving.process.end().await;
 }
