@@ -62,7 +62,7 @@ impl Coordinator {
         Silence { within: self.config.running_within + ASKED_WITHIN, in_doubt: false }
     }
 
-    /// Silence after which a question of a quiet sweep is lost of which no worker has ever told: its scorer may have ended before it asked it.
+    /// Silence after which a question of a quiet sweep is lost whose job the broker may not have: its scorer may have ended before it was asked.
     fn silence_in_doubt(&self) -> Silence {
         Silence { within: (self.config.doubtful_after + NAMED_WITHIN).max(ASKED_WITHIN), in_doubt: true }
     }
@@ -96,7 +96,7 @@ impl Coordinator {
         suspects
     }
 
-    /// Questions of a sweep that is quiet whose jobs the broker may not have: no worker has told of them.
+    /// Questions of a sweep that is quiet whose jobs the broker may not have, and of which no worker tells.
     pub(crate) async fn doubtful_questions(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         let sweep = watched.sweep.clone();
         let judges: Vec<ModelRef> = judges(&sweep).into_iter().cloned().collect();

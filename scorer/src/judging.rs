@@ -105,7 +105,8 @@ async fn publish(
         return Err(error.into());
     }
     scorer.metrics.questions.inc_by(count);
-    Ok(())
+    // They were in doubt until now, because whoever ends here leaves questions that are claimed and not asked.
+    Ok(scorer.ledger.confirm_questions(&sweep.id, judge, &claimed).await?)
 }
 
 impl Scorer {

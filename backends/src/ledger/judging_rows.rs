@@ -23,7 +23,8 @@ pub struct OpenQuestion {
 pub struct Silence {
     /// It was claimed, and last told of, longer ago.
     pub within: Duration,
-    /// Only of questions that no worker has told of since they were claimed: the broker may not have their jobs.
+    /// Only of questions whose jobs the broker may not have: nobody has confirmed that they were asked since they were claimed, and no worker has
+    /// told of them.
     pub in_doubt: bool,
 }
 

@@ -138,7 +138,7 @@ conformance![
     judging::a_released_question_may_be_claimed_again,
     silence::a_question_is_silent_a_while_after_it_was_claimed_and_last_told_of,
     silence::no_question_is_silent_while_a_worker_holds_some_that_it_does_not_name,
-    silence::a_question_is_in_doubt_until_a_worker_tells_of_it,
+    silence::a_question_is_in_doubt_until_it_is_confirmed_or_a_worker_tells_of_it,
     silence::silent_questions_are_released_by_who_leads_unless_somebody_told_of_them,
     judging::judges_costs_are_counted_once_an_attempt,
     judging::each_judge_has_its_own_costs,

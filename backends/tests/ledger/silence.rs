@@ -129,23 +129,27 @@ pub(crate) async fn silent_questions_are_released_by_who_leads_unless_somebody_t
     assert_eq!(claim(&["a", "b", "c"]).await.questions, questions(&["a", "b"]));
 }
 
-pub(crate) async fn a_question_is_in_doubt_until_a_worker_tells_of_it(world: World) {
+pub(crate) async fn a_question_is_in_doubt_until_it_is_confirmed_or_a_worker_tells_of_it(world: World) {
     let sweep = world.sweep("s", 1, 1).await;
     let ledger = &world.ledger;
     let claim =
         async |texts| ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(texts)).await.unwrap();
     let doubtful = Silence { within: WITHIN, in_doubt: true };
     let in_doubt = async || ledger.silent_questions(&sweep, &[judge()], doubtful, 100).await.unwrap();
-    claim(&["a", "b"]).await;
-    until_silent(ledger, &sweep, &["a", "b"]).await;
-    assert_eq!(in_doubt().await, all_open(&["a", "b"]), "who claimed them may have ended before they were asked");
-    tell(ledger, &sweep, true, &["a"]).await;
-    until_silent(ledger, &sweep, &["a", "b"]).await;
-    assert_eq!(in_doubt().await, all_open(&["b"]), "a worker had the job of the other one");
+    let (asked, first) = (claim(&["a"]).await, claim(&["b", "c"]).await);
+    until_silent(ledger, &sweep, &["a", "b", "c"]).await;
+    let all = all_open(&["a", "b", "c"]);
+    assert_eq!(in_doubt().await, all, "who claimed them may have ended before they were asked");
+    ledger.confirm_questions(&sweep, &judge(), &asked).await.unwrap();
+    assert_eq!(in_doubt().await, all_open(&["b", "c"]));
+    tell(ledger, &sweep, true, &["b"]).await;
+    until_silent(ledger, &sweep, &["a", "b", "c"]).await;
+    assert_eq!(in_doubt().await, all_open(&["c"]), "a worker had the job of the other one");
     let term = world.term().await;
-    let all = all_open(&["a", "b"]);
     assert_eq!(ledger.release_silent_questions(&sweep, &all, doubtful, term).await.unwrap(), Some(1));
-    assert_eq!(claim(&["a", "b"]).await.questions, questions(&["b"]));
-    until_silent(ledger, &sweep, &["a", "b"]).await;
-    assert_eq!(in_doubt().await, all_open(&["b"]), "a claim is in doubt like the one before it");
+    assert_eq!(claim(&["a", "b", "c"]).await.questions, questions(&["c"]));
+    // Whose claim is over confirms nothing of the next one.
+    ledger.confirm_questions(&sweep, &judge(), &first).await.unwrap();
+    until_silent(ledger, &sweep, &["a", "b", "c"]).await;
+    assert_eq!(in_doubt().await, all_open(&["c"]));
 }

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use regatta_backends::Quota;
 use regatta_backends::faults::{Fate, Trouble};
+use regatta_backends::{Quota, Silence};
 use regatta_proto::{AskedQuestion, Cause, Outcome, Report, SessionOutcome, SweepState, Verdict};
 use tokio_util::sync::CancellationToken;
 
-use crate::stage::{CALL, ITEMS, Stage, report, until};
+use crate::stage::{CALL, ITEMS, Stage, judge, report, until};
 
 /// A session that cannot be scored without a judge.
 fn judged_session(stage: &Stage, cell: u32) -> SessionOutcome {
@@ -20,6 +20,12 @@ fn judged_session(stage: &Stage, cell: u32) -> SessionOutcome {
 
 fn digests(questions: &[AskedQuestion]) -> BTreeSet<regatta_proto::Digest> {
     questions.iter().map(|asked| asked.digest).collect()
+}
+
+/// Number of questions that are claimed and may not have been asked.
+async fn in_doubt(stage: &Stage) -> usize {
+    let silence = Silence { within: Duration::ZERO, in_doubt: true };
+    stage.ledger.silent_questions(&stage.sweep.id, &[judge()], silence, 1_000).await.unwrap().len()
 }
 
 const JUDGE_AWAY: Outcome = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
@@ -33,6 +39,7 @@ async fn a_question_is_asked_once_per_sweep_however_many_sessions_wait_for_it() 
     let metrics = stage.score(vec![report(&one)]).await;
     assert_eq!(metrics.questions.get(), questions.len() as u64);
     assert_eq!(digests(&stage.asked().await), digests(&questions));
+    assert_eq!(in_doubt(&stage).await, 0, "the queue has confirmed them");
     stage.score(vec![report(&same)]).await;
     assert!(stage.asked().await.is_empty());
     assert_eq!(stage.books().await.waiting, 2);
@@ -181,6 +188,7 @@ async fn questions_that_may_have_been_sent_are_not_sent_again() {
     let asked = stage.asked().await;
     assert_eq!(digests(&asked), digests(&stage.questions(&session)));
     assert_eq!(asked.len(), digests(&asked).len(), "each once");
+    assert_eq!(in_doubt(&stage).await, asked.len());
 }
 
 #[tokio::test]

@@ -63,6 +63,20 @@ impl Ledger {
         each!(self.release_questions(sweep, judge, claimed))
     }
 
+    /// Takes note that the broker has the jobs of questions that were claimed, so that they are in no doubt. Those that somebody else has
+    /// claimed since are left alone.
+    ///
+    /// # Errors
+    /// When there is no such sweep, or the store fails.
+    pub fn confirm_questions<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        judge: &'a ModelRef,
+        claimed: &'a Claimed,
+    ) -> LedgerFuture<'a, ()> {
+        each!(self.confirm_questions(sweep, judge, claimed))
+    }
+
     /// Looks for questions that were claimed before `sweep` was last resumed; a worker that waits for answers has told so within the last
     /// `within`.
     ///

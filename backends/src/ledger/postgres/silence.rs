@@ -10,7 +10,7 @@ use super::leading::is_leading;
 use super::planning::number;
 use super::pool::Fault;
 use crate::ledger::columns::{digest, parsed};
-use crate::ledger::{OpenQuestion, Silence, Term};
+use crate::ledger::{Claimed, OpenQuestion, Silence, Term};
 
 /// Condition of a row of `asked a` of a sweep of number `$1`: nobody has told of it within `$2` milliseconds, or might have without a name; it is in doubt, where `$3` asks for that. What was told
 /// in a time to come was told before the clock was put back.
@@ -72,6 +72,24 @@ pub(super) async fn tell(tx: &Transaction<'_>, questions: &[(&SweepId, &OpenQues
     let judges = column(questions, |(_, open)| open.judge.to_string());
     let digests = column(questions, |(_, open)| open.question.bytes().as_slice());
     tx.execute(&update, &[&sweeps, &judges, &digests]).await?;
+    Ok(())
+}
+
+pub(super) async fn confirm(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    judge: &ModelRef,
+    claimed: &Claimed,
+) -> Result<(), Fault> {
+    let number = number(tx, sweep).await?;
+    let digests = column(&claimed.questions, |question| question.bytes().as_slice());
+    let update = tx
+        .prepare_cached(
+            "UPDATE asked SET is_doubtful = false
+             WHERE sweep = $1 AND judge = $2 AND question = ANY ($3) AND (extract(epoch FROM asked_at) * 1000000)::bigint = $4",
+        )
+        .await?;
+    tx.execute(&update, &[&number, &judge.to_string(), &digests, &claimed.mark]).await?;
     Ok(())
 }
 

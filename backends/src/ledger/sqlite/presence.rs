@@ -50,7 +50,7 @@ struct Claim {
     mark: i64,
     /// When it was made, or last told of.
     told: Instant,
-    /// No worker has told of it.
+    /// The queue may not have its job: nobody has confirmed that it was asked, and no worker has told of it.
     is_doubtful: bool,
 }
 
@@ -188,6 +188,17 @@ impl Presence {
     /// True if the last claim of the question has this mark.
     pub(super) fn has_claimed(&self, sweep: &SweepId, open: &OpenQuestion, mark: i64) -> bool {
         self.locked().claims.get(&(sweep.clone(), open.clone())).is_some_and(|claim| claim.mark == mark)
+    }
+
+    /// Takes note that the queue has the jobs of these claims.
+    pub(super) fn confirm(&self, sweep: &SweepId, judge: &ModelRef, claimed: &Claimed) {
+        let mut state = self.locked();
+        for question in &claimed.questions {
+            let key = (sweep.clone(), OpenQuestion { judge: judge.clone(), question: *question });
+            if let Some(claim) = state.claims.get_mut(&key).filter(|claim| claim.mark == claimed.mark) {
+                claim.is_doubtful = false;
+            }
+        }
     }
 
     /// True if there is `silence` about the question. Nobody tells of one that was claimed before this process began.

@@ -414,7 +414,7 @@ pub(crate) fn report(session: &SessionOutcome) -> Report {
     Report::Session(Box::new(session.clone()))
 }
 
-fn judge() -> ModelRef {
+pub(crate) fn judge() -> ModelRef {
     "sim/lexical".parse().unwrap()
 }
 

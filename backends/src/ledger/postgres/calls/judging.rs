@@ -43,6 +43,15 @@ impl PostgresLedger {
         write!(self.0, "release questions", tx => judging::release(tx, sweep, judge, claimed))
     }
 
+    pub(crate) async fn confirm_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        claimed: &Claimed,
+    ) -> Result<(), LedgerError> {
+        write!(self.0, "note that questions are asked", tx => silence::confirm(tx, sweep, judge, claimed))
+    }
+
     pub(crate) async fn stale_questions(
         &self,
         sweep: &SweepId,

@@ -48,6 +48,16 @@ impl SqliteLedger {
         self.0.write("release questions", move |tx| judging::release(tx, &sweep, &judge, &claimed, &presence)).await
     }
 
+    pub(crate) async fn confirm_questions(
+        &self,
+        sweep: &SweepId,
+        judge: &ModelRef,
+        claimed: &Claimed,
+    ) -> Result<(), LedgerError> {
+        self.1.confirm(sweep, judge, claimed);
+        Ok(())
+    }
+
     pub(crate) async fn stale_questions(
         &self,
         sweep: &SweepId,
