@@ -1,12 +1,13 @@
-//! Agents that do everything alone, in some thirty lines each: of six frameworks, and three coding agents with a shell of their own.
+//! Agents that do everything alone, in some thirty lines each: of six frameworks, and three coding agents with a shell of their own. They run
+//! where `REGATTA_TEST_FRAMEWORKS` asks for their packages.
 
 use std::path::PathBuf;
 
-use regatta_tests::regatta::workspace;
+use regatta_tests::regatta::{must_run_all, skipped, workspace};
 use regatta_tests::unique_name;
 use serde_json::{Value, json};
 
-use super::{Run, agent, cost, counted_of, events, folder_of, found, left, made, python, simulate_by};
+use super::{Run, agent, cost, counted_of, events, folder_of, found, left, made, simulate_by};
 
 /// Domains of the miniature in which the home's own servers do everything.
 const DOMAINS: &str = "lists, alarm";
@@ -26,6 +27,26 @@ fn an_agent_in_a_framework_takes_forty_lines_at_most() {
         let text = std::fs::read_to_string(folder_of(name).join("agent.py")).unwrap();
         assert!(text.lines().count() <= LINES, "{name}: {}", text.lines().count());
     }
+}
+
+/// The program that `script` finds or installs for the agent `name`, unless `REGATTA_NAME_KIND` names it. The packages of all have hundreds of
+/// megabytes, so they are installed only where that is asked for.
+fn program(script: &str, name: &str, kind: &str) -> Option<String> {
+    let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
+    let given = format!("REGATTA_{}_{kind}", name.to_uppercase());
+    if !is_set(&given) && !is_set("REGATTA_TEST_FRAMEWORKS") && !must_run_all() {
+        let why = format!(
+            "set REGATTA_TEST_FRAMEWORKS to install the packages of such agents, or {given} to a program that is there"
+        );
+        skipped(name, &why);
+        return None;
+    }
+    found(script, name)
+}
+
+/// A Python that has the packages of `framework`.
+fn python(framework: &str) -> Option<String> {
+    program("frameworks.sh", framework, "PYTHON")
 }
 
 /// Runs the agent `name` over the items of `domains`. Each has to be scored, and calls and money have to be those of the endpoint's books.
@@ -114,7 +135,7 @@ async fn an_agent_in_dspy_which_writes_its_calls_as_text_is_measured() {
 
 /// A coding agent, whose shell is called `shell` and takes its command as `field`.
 async fn sends_requests_by_its_shell(name: &str, shell: &str, field: &str) {
-    let Some(program) = found("node.sh", name) else { return };
+    let Some(coding_agent) = program("node.sh", name, "PROGRAM") else { return };
     let request = format!("python3 {} '{ALARMS}'", workspace().join("examples/frameworks/team.py").display());
     let script = [
         // A call beside the session's own, of some of them.
@@ -122,7 +143,7 @@ async fn sends_requests_by_its_shell(name: &str, shell: &str, field: &str) {
         json!({"match": {"contains": "SUCCESS"}, "reply": ANSWER}),
         json!({"tool_calls": [{"name": shell, "arguments": {field: request, "description": "asks the home"}}]}),
     ];
-    does_as_the_script_says(name, &["python3", "agent.py", &program], &script).await;
+    does_as_the_script_says(name, &["python3", "agent.py", &coding_agent], &script).await;
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Agents of frameworks that others wrote: the published packages of LangGraph, AutoGen, AgentLite and CAMEL, started by a worker, which records
 //! and pays what they do; and, in `alone`, agents of further packages that do everything alone.
 //!
-//! Runs where the packages can be installed; says so where they cannot.
+//! Runs where the packages can be installed, those of `alone` where they are asked for; says so where they cannot.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alone;
