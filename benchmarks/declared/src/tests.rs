@@ -227,6 +227,23 @@ fn scorers_of_shared_n_grams_score_the_reply_and_refuse_what_they_cannot_compute
 }
 
 #[test]
+fn an_item_has_a_thousand_golds_at_most() {
+    let text = GOOD.replace("exact: { gold: \"{{ a }}\" }", "contains: { golds: golds }");
+    let of = |count: usize| {
+        let mut files = of_text(&text);
+        files.insert(
+            "test.jsonl",
+            format!("{}\n", serde_json::json!({"q": "Why?", "a": "x", "golds": vec!["x"; count]})),
+        );
+        declared().load(&files).map(|_| ())
+    };
+    of(1000).unwrap();
+    let said = of(1001).unwrap_err().to_string();
+    let expected = "line 7, scorers.right.contains.golds: test.jsonl line 1, column \"golds\": has 1001 golds, at most 1000 are compared";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
 fn a_conversation_goes_on_with_what_the_model_said() {
     let text = GOOD.replace(
         "- user: \"{{ q }}\"",

@@ -7,7 +7,7 @@ use super::calls::GoldCall;
 use super::constraints::Constraints;
 use super::judge::{Grades, Subject};
 use super::number::Tolerance;
-use super::overlap::check_gold;
+use super::overlap::check_golds;
 use super::schema::{Building, Validator};
 use super::texts::Ignoring;
 use super::{Gold, Rule, Scorer, Scorers};
@@ -16,6 +16,8 @@ use crate::data::{Record, Split};
 use crate::definition::{self, ChrfSpec, Definition, ExactSpec, JudgeSpec, Name, RougeSpec, Source};
 use crate::template::Template;
 
+/// Most golds of an item: an answer of a megabyte is compared with each of them.
+const GOLDS_MAX: usize = 1000;
 /// Longest n-gram of words that chrF counts: 2 is chrF++.
 const WORD_ORDER_LARGEST: usize = 2;
 
@@ -168,6 +170,9 @@ impl Preparing<'_> {
             }
             (None, Some(column)) => self.column(&format!("{kind}.golds"), column, |value| {
                 let texts = value.as_array().filter(|texts| !texts.is_empty());
+                if let Some(count) = texts.map(Vec::len).filter(|count| *count > GOLDS_MAX) {
+                    return Err(format!("has {count} golds, at most {GOLDS_MAX} are compared"));
+                }
                 let texts: Option<Vec<String>> =
                     texts.and_then(|texts| texts.iter().map(|text| text.as_str().map(str::to_owned)).collect());
                 texts.map(Gold::Texts).ok_or_else(|| "must be a list of texts, at least one".to_owned())
@@ -183,7 +188,7 @@ impl Preparing<'_> {
         let golds = self.texts("rouge", &spec.gold, &spec.golds)?;
         for (gold, record) in golds.iter().zip(&self.split.records) {
             let Gold::Texts(texts) = gold else { continue };
-            texts.iter().try_for_each(|text| check_gold(spec.kind, text)).map_err(|problem| {
+            check_golds(spec.kind, texts).map_err(|problem| {
                 self.problem("rouge", format!("{} line {}: {problem}", self.split.path, record.line))
             })?;
         }

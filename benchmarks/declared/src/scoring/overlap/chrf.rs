@@ -3,7 +3,7 @@
 
 use std::hash::Hash;
 
-use super::{grams, shared, words};
+use super::{Grams, grams, number_of_grams, shared, words};
 
 /// Longest n-gram of characters.
 const ORDER: usize = 6;
@@ -27,14 +27,19 @@ struct Sums {
 /// Largest chrF, in 0..=1, of the answer with a gold.
 pub(crate) fn chrf(word_order: usize, answer: &str, golds: &[String]) -> f64 {
     let answer = Divided::of(answer);
-    let of = |gold: &String| {
-        let gold = Divided::of(gold);
-        let mut sums = Sums::default();
-        (1..=ORDER).for_each(|order| sums.add(&answer.characters, &gold.characters, order));
-        (1..=word_order).for_each(|order| sums.add(&answer.words, &gold.words, order));
-        sums.score()
-    };
-    golds.iter().map(of).fold(0.0, f64::max)
+    let mut golds: Vec<(Divided<'_>, Sums)> = golds.iter().map(|gold| (Divided::of(gold), Sums::default())).collect();
+    // The answer's n-grams are counted once, however many golds there are.
+    for order in 1..=ORDER {
+        let made = grams(&answer.characters, order);
+        let of_answer = number_of_grams(answer.characters.len(), order);
+        golds.iter_mut().for_each(|(gold, sums)| sums.add(&made, of_answer, &gold.characters, order));
+    }
+    for order in 1..=word_order {
+        let made = grams(&answer.words, order);
+        let of_answer = number_of_grams(answer.words.len(), order);
+        golds.iter_mut().for_each(|(gold, sums)| sums.add(&made, of_answer, &gold.words, order));
+    }
+    golds.into_iter().map(|(_, sums)| sums.score()).fold(0.0, f64::max)
 }
 
 impl<'t> Divided<'t> {
@@ -58,13 +63,13 @@ fn parts(word: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Sums {
-    fn add<T: Eq + Hash>(&mut self, answer: &[T], gold: &[T], order: usize) {
-        let (made, wanted) = (grams(answer, order), grams(gold, order));
-        let (of_answer, of_gold): (usize, usize) = (made.values().sum(), wanted.values().sum());
+    /// Adds the n-grams of an order: those that the answer `made`, of which it has `of_answer`, against those of the gold.
+    fn add<T: Eq + Hash>(&mut self, made: &Grams<'_, T>, of_answer: usize, gold: &[T], order: usize) {
+        let of_gold = number_of_grams(gold.len(), order);
         if of_answer == 0 || of_gold == 0 {
             return;
         }
-        let same = shared(&made, &wanted) as f64;
+        let same = shared(made, &grams(gold, order)) as f64;
         self.precision += same / of_answer as f64;
         self.recall += same / of_gold as f64;
         self.orders += 1.0;

@@ -2,22 +2,21 @@
 
 use std::collections::HashMap;
 
-use super::{grams, shared};
+use super::{grams, number_of_grams, shared};
 use crate::definition::RougeKind;
 
-/// Most words of a gold whose longest common subsequence with an answer is looked for: the time is their product.
+/// Most words of an item's golds whose longest common subsequences with an answer are looked for: the time is their product.
 const GOLD_TOKENS_MAX: usize = 20_000;
 
-/// Refuses a gold that takes too long to be compared.
-pub(crate) fn check_gold(kind: RougeKind, gold: &str) -> Result<(), String> {
-    let tokens = match kind {
+/// Refuses golds of an item that take too long to be compared.
+pub(crate) fn check_golds(kind: RougeKind, golds: &[String]) -> Result<(), String> {
+    let tokens: usize = match kind {
         RougeKind::Rouge1 | RougeKind::Rouge2 => return Ok(()),
-        RougeKind::RougeL => tokens_of(gold).len(),
+        RougeKind::RougeL => golds.iter().map(|gold| tokens_of(gold).len()).sum(),
     };
     if tokens > GOLD_TOKENS_MAX {
-        return Err(format!(
-            "the gold has {tokens} words, at most {GOLD_TOKENS_MAX} are compared; choose rouge1 or rouge2"
-        ));
+        let of = if golds.len() == 1 { "the gold has" } else { "the golds have" };
+        return Err(format!("{of} {tokens} words, at most {GOLD_TOKENS_MAX} are compared; choose rouge1 or rouge2"));
     }
     Ok(())
 }
@@ -26,14 +25,19 @@ pub(crate) fn check_gold(kind: RougeKind, gold: &str) -> Result<(), String> {
 pub(crate) fn rouge(kind: RougeKind, answer: &str, golds: &[String]) -> f64 {
     let answer = tokens_of(answer);
     let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
+    match kind {
+        RougeKind::Rouge1 => of_grams(&answer, golds, 1),
+        RougeKind::Rouge2 => of_grams(&answer, golds, 2),
+        RougeKind::RougeL => largest(golds, |gold| f1(common(&answer, gold), answer.len(), gold.len())),
+    }
+}
+
+/// The largest `score` of the words of a gold.
+fn largest(golds: &[String], score: impl Fn(&[&str]) -> f64) -> f64 {
     let of = |gold: &String| {
         let gold = tokens_of(gold);
         let gold: Vec<&str> = gold.iter().map(String::as_str).collect();
-        match kind {
-            RougeKind::Rouge1 => of_grams(&answer, &gold, 1),
-            RougeKind::Rouge2 => of_grams(&answer, &gold, 2),
-            RougeKind::RougeL => f1(common(&answer, &gold), answer.len(), gold.len()),
-        }
+        score(&gold)
     };
     golds.iter().map(of).fold(0.0, f64::max)
 }
@@ -45,9 +49,12 @@ fn tokens_of(text: &str) -> Vec<String> {
     lower.split(|c: char| !is_part(c)).filter(|token| !token.is_empty()).map(str::to_owned).collect()
 }
 
-fn of_grams(answer: &[&str], gold: &[&str], order: usize) -> f64 {
-    let (made, wanted) = (grams(answer, order), grams(gold, order));
-    f1(shared(&made, &wanted), made.values().sum(), wanted.values().sum())
+fn of_grams(answer: &[&str], golds: &[String], order: usize) -> f64 {
+    let made = grams(answer, order);
+    largest(golds, |gold| {
+        let same = shared(&made, &grams(gold, order));
+        f1(same, number_of_grams(answer.len(), order), number_of_grams(gold.len(), order))
+    })
 }
 
 fn f1(same: usize, of_answer: usize, of_gold: usize) -> f64 {

@@ -94,10 +94,19 @@ fn scores_are_those_of_sacrebleu_and_rouge_score() {
 #[test]
 fn a_long_gold_is_refused_for_the_longest_common_subsequence_alone() {
     let gold = "word ".repeat(20_001);
+    let check_gold = |kind, gold: &str| check_golds(kind, &[gold.to_owned()]);
     let said = check_gold(RougeKind::RougeL, &gold).unwrap_err();
     assert_eq!(said, "the gold has 20001 words, at most 20000 are compared; choose rouge1 or rouge2");
     assert_eq!(check_gold(RougeKind::RougeL, &"word ".repeat(20_000)), Ok(()));
     assert_eq!(check_gold(RougeKind::Rouge2, &gold), Ok(()));
+}
+
+#[test]
+fn words_of_all_golds_of_an_item_count_together() {
+    let golds = ["word ".repeat(10_001), "word ".repeat(10_000)];
+    let said = check_golds(RougeKind::RougeL, &golds).unwrap_err();
+    assert_eq!(said, "the golds have 20001 words, at most 20000 are compared; choose rouge1 or rouge2");
+    assert_eq!(check_golds(RougeKind::Rouge1, &golds), Ok(()));
 }
 
 /// The longest common subsequence, by the table of all prefixes.
@@ -126,6 +135,15 @@ proptest! {
             2.0 * precision * recall / (precision + recall)
         };
         prop_assert_eq!(rouge(RougeKind::RougeL, &one, std::slice::from_ref(&other)), expected);
+    }
+
+    #[test]
+    fn of_several_golds_the_best_one_counts(answer in "[ab. ]{0,30}", golds in proptest::collection::vec("[ab. ]{0,30}", 1..4)) {
+        let one = golds.iter().map(|gold| all(&answer, std::slice::from_ref(gold)));
+        let best = one.reduce(|one, other| std::array::from_fn(|at| one[at].max(other[at]))).unwrap();
+        let together = all(&answer, &golds);
+        // BLEU is of all golds together.
+        prop_assert_eq!(together[1..].to_vec(), best[1..].to_vec());
     }
 
     #[test]
