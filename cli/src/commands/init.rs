@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_benchmarks::{Benchmark, Suite, default_setting};
 use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, implied_endpoints};
+use serde_json::Value;
 
 use self::own::{Own, own};
 use crate::args::InitArgs;
@@ -284,11 +285,13 @@ fn data(args: &InitArgs, name: &BenchmarkName) -> PathBuf {
     if beside { given.clone() } else { std::fs::canonicalize(given).unwrap_or_else(|_| given.clone()) }
 }
 
-/// As a scalar of YAML, whatever is in it.
+/// As a scalar of YAML, whatever is in it: JSON is YAML too, and Rust's own quotes have escapes that neither knows.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
-    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c));
-    if is_plain && !text.starts_with('-') { text.into_owned() } else { format!("{:?}", text.as_ref()) }
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) && !text.starts_with('-');
+    // `2024` and `null` are no texts.
+    let is_text = matches!(serde_yaml_ng::from_str(&text), Ok(Value::String(_)));
+    if is_plain && is_text { text.into_owned() } else { Value::from(text.into_owned()).to_string() }
 }
 
 #[cfg(test)]

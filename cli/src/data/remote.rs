@@ -1,5 +1,6 @@
 //! Data files that a benchmark of one's own names by their addresses: fetched once, held to their digests, kept in the benchmark's folder.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,15 +35,24 @@ pub(super) fn content(directory: &Path, file: &RemoteFile) -> anyhow::Result<Vec
     let url: Url = file.url.parse().ok().with_context(|| format!("the address of {} is none", file.path))?;
     output::note(&format!("fetching {} from {}", file.path, host(&url)));
     let content = transferred(EgressRules::default(), &url, file)?;
-    let kept = || -> std::io::Result<()> {
-        if let Some(folder) = at.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        regatta_files::write(&at, &content)
-    };
-    kept()
+    keep(directory, &at, &content)
         .with_context(|| format!("failed to keep {}; make the folder writable, or put the file there", at.display()))?;
     Ok(content)
+}
+
+/// Writes `content` to `at`, below `directory`. A folder that came from elsewhere may hold links: they are followed where a file is read, and
+/// nothing is written through one that leads out of it.
+fn keep(directory: &Path, at: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = at.parent().unwrap_or(directory);
+    let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(directory);
+    if !there.canonicalize()?.starts_with(directory.canonicalize()?) {
+        return Err(io::Error::other(format!(
+            "a link on the way to {} leads out of the benchmark's folder",
+            folder.display()
+        )));
+    }
+    std::fs::create_dir_all(folder)?;
+    regatta_files::write(at, content)
 }
 
 /// Holds `content` to the digest that the benchmark names.

@@ -106,14 +106,20 @@ pub(crate) fn files(source: &Source, definition: &Definition) -> Result<Vec<Stri
 /// Files that the definition names by their addresses, each once.
 ///
 /// # Errors
-/// When an address is none of a file, or the format is unknown.
+/// When an address is none of a file, the format is unknown, or two files would lie at the same place.
 pub(crate) fn remote(source: &Source, definition: &Definition) -> Result<Vec<RemoteFile>, DataError> {
     let mut found: Vec<RemoteFile> = Vec::new();
     for (split, file) in definition.data.iter() {
         let path = path_of(source, split, file)?;
         let DataFile::Fetched(fetched) = file else { continue };
-        if !found.iter().any(|other| other.path == path) {
-            found.push(RemoteFile { path, url: fetched.url.clone(), sha256: fetched.sha256 });
+        match found.iter().find(|other| other.path == path) {
+            None => found.push(RemoteFile { path, url: fetched.url.clone(), sha256: fetched.sha256 }),
+            Some(other) if other.sha256 == fetched.sha256 => {}
+            // Its name has the beginning of the digest alone.
+            Some(_) => {
+                let problem = "another file has the same name and a SHA-256 that begins as this one's; give one of them another name";
+                return Err(source.problem(&format!("data.{split}"), problem));
+            }
         }
     }
     Ok(found)

@@ -1,11 +1,13 @@
 //! Parquet, which becomes JSONL before it is part of a data set. A page of a few bytes can stand for gigabytes, so that the format is read
 //! where a benchmark's folder is, and by no process that others give data sets to.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as Physical};
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::{Field, Row};
-use parquet::schema::types::Type;
+use parquet::schema::types::{SchemaDescriptor, Type};
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
 use serde_json::{Map, Number, Value};
@@ -37,6 +39,7 @@ fn lines(content: Vec<u8>) -> Result<Vec<u8>, String> {
     for column in metadata.row_groups().iter().flat_map(|group| group.columns()) {
         check_compression(column.compression())?;
     }
+    check_names(metadata.file_metadata().schema_descr())?;
     let schema = readable(metadata.file_metadata().schema())?;
     let mut text = Vec::new();
     let rows = reader.get_row_iter(Some(schema)).map_err(|error| unreadable(&error))?;
@@ -69,6 +72,15 @@ fn check_compression(compression: Compression) -> Result<(), String> {
         Compression::LZO => "lzo",
     };
     Err(format!("is compressed by {other}; write it with snappy, gzip or none"))
+}
+
+/// Refuses columns of the same name: the library would read one of them in the place of the other, also where that is left out here.
+fn check_names(schema: &SchemaDescriptor) -> Result<(), String> {
+    let mut seen = HashSet::new();
+    match schema.columns().iter().find(|column| !seen.insert(column.path().parts())) {
+        Some(column) => Err(format!("the column {:?} is there twice", column.path().string())),
+        None => Ok(()),
+    }
 }
 
 /// The columns of `schema` that JSON has a form for, all others left out.

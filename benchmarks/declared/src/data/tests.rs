@@ -69,6 +69,19 @@ fn a_file_at_an_address_has_a_digest_and_a_path_of_its_own() {
 }
 
 #[test]
+fn two_files_that_would_lie_at_the_same_place_are_refused_and_one_file_of_two_splits_is_fetched_once() {
+    let digest = |rest: &str| format!("9f86d081{}", rest.repeat(56));
+    let two = |other: &str| {
+        let at =
+            |host: &str, sha256: &str| format!("{{ url: \"https://{host}.org/test.jsonl\", sha256: \"{sha256}\" }}");
+        remote_of(&format!("{}\n  dev: {}", at("one", &digest("0")), at("other", other)))
+    };
+    assert_eq!(two(&digest("0")).unwrap().len(), 1);
+    let said = two(&digest("1")).unwrap_err();
+    assert!(said.starts_with("folder: benchmark.yaml, line 4, data.dev: another file has the same name"), "{said}");
+}
+
+#[test]
 fn an_address_without_a_digest_or_of_no_file_is_refused_with_its_line_and_never_repeated() {
     let digest = regatta_proto::Digest::of(b"content");
     let with = |url: &str| remote_of(&format!("{{ url: \"{url}\", sha256: {digest} }}")).unwrap_err();

@@ -61,3 +61,22 @@ fn an_unknown_benchmark_is_told_with_the_one_that_may_have_been_meant() {
     let error = spec(&args, &Own::new()).unwrap_err().to_string();
     assert!(error.contains("did you mean \"worfbench\"?; a benchmark of your own has a folder"), "{error}");
 }
+
+#[test]
+fn a_folder_of_any_name_is_read_from_the_spec_as_it_was() {
+    for folder in [
+        "plain/a-b",
+        "-a",
+        "two words",
+        "a: b # c",
+        "cafe\u{301}",
+        "\u{200b}",
+        "line\nbreak",
+        "quo\"te\\",
+        "2024",
+        "null",
+    ] {
+        let read: String = serde_yaml_ng::from_str(&quoted(Path::new(folder))).unwrap();
+        assert_eq!(read, folder);
+    }
+}

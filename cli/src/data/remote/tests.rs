@@ -1,5 +1,6 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 
 use super::*;
 
@@ -70,4 +71,19 @@ fn a_file_that_is_there_is_not_fetched_again_and_a_damaged_one_is_refused() {
     std::fs::write(&at, "damaged").unwrap();
     let said = format!("{:#}", content(folder.path(), &file).unwrap_err());
     assert!(said.contains("is damaged; remove it to fetch it again"), "{said}");
+}
+
+#[test]
+fn a_fetched_file_is_kept_in_the_folder_and_not_where_a_link_leads() {
+    let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let at = folder.path().join(file("https://nowhere.invalid/test.jsonl").path);
+    let fetched = folder.path().join("fetched");
+    symlink(elsewhere.path(), &fetched).unwrap();
+    let said = keep(folder.path(), &at, CONTENT).unwrap_err().to_string();
+    assert!(said.contains("leads out of the benchmark's folder"), "{said}");
+    assert_eq!(elsewhere.path().read_dir().unwrap().count(), 0);
+
+    std::fs::remove_file(&fetched).unwrap();
+    keep(folder.path(), &at, CONTENT).unwrap();
+    assert_eq!(std::fs::read(&at).unwrap(), CONTENT);
 }

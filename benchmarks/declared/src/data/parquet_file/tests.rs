@@ -35,6 +35,21 @@ fn a_compression_that_is_not_read_is_named_with_those_that_are() {
 }
 
 #[test]
+fn columns_of_the_same_name_are_refused_also_where_one_of_them_would_be_left_out() {
+    let column = |name: &str, converted| {
+        let built = Type::primitive_type_builder(name, Physical::INT64).with_converted_type(converted).build();
+        std::sync::Arc::new(built.unwrap())
+    };
+    let said = |names: [&str; 2]| {
+        let fields = vec![column(names[0], ConvertedType::INT_64), column(names[1], ConvertedType::TIMESTAMP_MILLIS)];
+        let schema = Type::group_type_builder("schema").with_fields(fields).build().unwrap();
+        check_names(&SchemaDescriptor::new(std::sync::Arc::new(schema)))
+    };
+    assert_eq!(said(["answer", "when"]), Ok(()));
+    assert_eq!(said(["answer", "answer"]), Err("the column \"answer\" is there twice".to_owned()));
+}
+
+#[test]
 fn a_table_of_bytes_alone_has_nothing_that_a_template_could_use() {
     let bytes = Type::primitive_type_builder("raw", Physical::BYTE_ARRAY).build().unwrap();
     let schema = Type::group_type_builder("schema").with_fields(vec![std::sync::Arc::new(bytes)]).build().unwrap();
