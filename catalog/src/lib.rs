@@ -5,6 +5,8 @@ mod catalog;
 mod checkpoints;
 mod contests;
 mod dataset;
+mod decided;
+mod decided_so_far;
 mod inputs;
 mod recent;
 mod release;
@@ -15,6 +17,8 @@ pub use catalog::{Catalog, CatalogError, read_lock};
 pub use checkpoints::{checkpoint_key, checkpoint_keys, remove_checkpoints};
 pub use contests::{DecideError, SweepContest, contests, decidable};
 pub use dataset::{load_dataset, read_manifest, store_dataset, store_manifest};
+pub use decided::{DecidedContest, DecidedContestant, DecidedSequence, SequencePoint, SequenceRelation, cost_of_grid};
+pub use decided_so_far::{ContestSoFar, DecidedSoFar, decided_so_far, stage_of_rounds};
 pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};
 pub use release::Release;
 pub use segment::{

@@ -1,6 +1,7 @@
 //! Progress of a sweep: a table that is redrawn on a terminal, a line at intervals elsewhere.
 
 mod pace;
+mod rounds;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -121,9 +122,10 @@ fn line(status: &SweepStatus, started: Instant) -> String {
         SweepState::Running => String::new(),
         other => format!("{other}  "),
     };
-    let money: String = money(status).iter().map(|part| format!("  {part}")).collect();
+    let round = rounds::in_short(status).map(|round| format!("  {round}")).into_iter();
+    let further: String = round.chain(money(status).iter().map(|part| format!("  {part}"))).collect();
     format!(
-        "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{money}",
+        "{state}{settled}/{sessions} sessions  {not_measured} not measured  {} tokens  {}  {elapsed:.0} s{further}",
         usage.shown(usage.total(), thousands),
         status.cost.known,
     )

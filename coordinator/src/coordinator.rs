@@ -25,6 +25,7 @@ use crate::leading::Leading;
 use crate::schedules::Scheduling;
 use crate::schedules::keeping::Outages;
 use crate::schedules::starting::HeldUp;
+use crate::sequences::Sequences;
 use crate::so_far::Scores;
 use crate::{CoordinatorMetrics, PriceBook, Quotas, SweepStatus};
 
@@ -42,6 +43,7 @@ pub struct Coordinator {
     ours: Mutex<BTreeSet<SweepId>>,
     pub(crate) forecasts: Forecasts,
     pub(crate) scores: Scores,
+    pub(crate) sequences: Sequences,
     pub(crate) leading: Leading,
     /// Questions to scorers that this process has asked.
     pub(crate) questions: AtomicU64,
@@ -84,6 +86,7 @@ impl Coordinator {
             ours: Mutex::default(),
             forecasts: Forecasts::default(),
             scores: Scores::default(),
+            sequences: Sequences::default(),
             leading: Leading::default(),
             questions: AtomicU64::new(0),
             health: StoreHealth::default(),
@@ -169,7 +172,15 @@ impl Coordinator {
                 _ => None,
             };
             let cost = self.cost(&row, &progress).await?;
-            Ok(SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, foretold))
+            // Of one that has ended the report has them.
+            let deciding = match row.state {
+                SweepState::Running | SweepState::Tabulating => {
+                    self.deciding(&sweep, &progress, row.generation).await?
+                }
+                _ => None,
+            };
+            let status = SweepStatus::new(row, sweep.cells(), progress, account.map(Into::into), cost, foretold);
+            Ok(SweepStatus { deciding, ..status })
         })
     }
 }

@@ -32,6 +32,7 @@ mod rejudging;
 mod retention;
 mod rounds;
 mod schedules;
+mod sequences;
 mod shards;
 mod so_far;
 mod status;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use regatta_backends::{AccountState, CellProgress, SweepCost, SweepRow};
+use regatta_catalog::DecidedSoFar;
 use regatta_proto::{Cell, CostSum, EndpointName, Money, OwnerName, SweepId, SweepState, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +39,10 @@ pub struct SweepStatus {
     /// Of a cancelled sweep: `true` once its report is written, which waits for what was reported before. `None` of others, and of older coordinators.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_report: Option<bool>,
+    /// Rounds and sequences of a sweep with a question, without the points of earlier rounds; `None` of others, of one that has ended, and of
+    /// older coordinators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deciding: Option<DecidedSoFar>,
     /// Cells, in the order of the grid.
     pub cells: Vec<CellStatus>,
     /// Owner, where there is one.
@@ -147,6 +152,7 @@ impl SweepStatus {
             cost,
             forecast: foretold.and_then(Foretold::whole),
             at_least: foretold.and_then(Foretold::at_least),
+            deciding: None,
             cells,
             owner: row.owner,
             is_paused: row.is_paused && row.state == SweepState::Running,

@@ -1,20 +1,20 @@
 //! Decisions of the rounds of an adaptive sweep, and the share of the whole grid that they took.
 
 mod sentences;
+mod so_far;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use regatta_backends::{CellProgress, SessionRow};
-use regatta_benchmarks::{Better, Unit};
-use regatta_catalog::{DecideError, Sweep, SweepContest, contests};
-use regatta_deciding::{Estimand, Interval, Path, Relation, State, Track};
-use regatta_proto::{
-    BenchmarkName, Cell, CellIndex, CostSum, DecideOver, DecideQuestion, Evaluator, ItemIndex, Margin, ModelRef, Money,
-    Setting, SweepState,
-};
+use regatta_catalog::{DecideError, Sweep, SweepContest, contests, cost_of_grid};
+use regatta_deciding::{Path, State};
+use regatta_proto::{Cell, CellIndex, CostSum, DecideOver, DecideQuestion, ItemIndex, Margin, Money, SweepState};
 use serde::{Deserialize, Serialize};
 
+pub use regatta_catalog::{DecidedContest, DecidedContestant, DecidedSequence, SequencePoint, SequenceRelation};
+
 pub(crate) use self::sentences::{headline, sentences};
+pub use self::so_far::{RenderedDecided, render_decided, render_decided_so_far};
 use crate::summary::Spending;
 
 /// The question of an adaptive sweep and its answers.
@@ -58,107 +58,6 @@ pub enum Ending {
     Unmeasured,
     /// The sweep was cancelled.
     Cancelled,
-}
-
-/// A benchmark and setting.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DecidedContest {
-    /// Benchmark.
-    pub benchmark: BenchmarkName,
-    /// Setting.
-    pub setting: Setting,
-    /// Scoring rule.
-    pub evaluator: Evaluator,
-    /// Metric that was decided by.
-    pub metric: String,
-    /// Unit in which people read it.
-    #[serde(default, skip_serializing_if = "Unit::is_plain")]
-    pub unit: Unit,
-    /// Direction in which the metric improves.
-    #[serde(default)]
-    pub better: Better,
-    /// Smallest and largest value of the metric.
-    pub range: (f64, f64),
-    /// True if the question is answered in this contest.
-    pub decided: bool,
-    /// Rounds that were looked at.
-    pub rounds: usize,
-    /// Clusters of items there are.
-    pub units: usize,
-    /// The best model, or one within the margin of it, where that was asked and is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best: Option<ModelRef>,
-    /// Models that may be the best, where that was asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub candidates: Vec<ModelRef>,
-    /// All models.
-    pub contestants: Vec<DecidedContestant>,
-    /// Every sequence. They hold at all rounds together; where the best was asked for, those of the best model do.
-    pub sequences: Vec<DecidedSequence>,
-}
-
-/// A model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DecidedContestant {
-    /// The model.
-    pub model: ModelRef,
-    /// Sessions of the model.
-    pub sessions: u64,
-    /// Round after which nothing more was bought for it, while others went on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped_in: Option<usize>,
-}
-
-/// A value, or a difference of two. Of a difference, positive is better for `one`, whichever way the metric goes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DecidedSequence {
-    /// The model.
-    pub one: ModelRef,
-    /// The model that it is compared with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub other: Option<ModelRef>,
-    /// Estimate, in the metric's own scale; absent when nothing was looked at.
-    pub value: Option<f64>,
-    /// Lower end of the sequence.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// Answer that the sequence gives.
-    pub relation: SequenceRelation,
-    /// Round in which that was known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub settled_in: Option<usize>,
-    /// The sequence after each round.
-    pub points: Vec<SequencePoint>,
-}
-
-/// Answer that a confidence sequence gives about `one` and the other model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SequenceRelation {
-    /// Nothing that answers the question.
-    Open,
-    /// `one` is better.
-    Better,
-    /// `one` is worse.
-    Worse,
-    /// They differ by the margin at most.
-    Equivalent,
-    /// The value is known to within the margin.
-    Narrow,
-}
-
-/// A sequence after a round.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SequencePoint {
-    /// Number of the round.
-    pub round: usize,
-    /// Clusters of items that were bought by then, in each of the trials.
-    pub units: usize,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
 }
 
 /// Collects what the contests of a sweep need; nothing for one without a question.
@@ -224,6 +123,8 @@ impl<'s> Deciding<'s> {
                 Ending::Exhausted
             }
         };
+        let spent_on = |cell: CellIndex| spent.get(&cell).map_or(CostSum::default(), |spending| spending.cost);
+        let scored = |cell: CellIndex| self.known.get(&cell).map_or(0, HashMap::len);
         let mut cost = judging;
         spent.values().for_each(|spending| cost += spending.cost);
         Some(Decided {
@@ -235,101 +136,9 @@ impl<'s> Deciding<'s> {
             sessions: self.bought.values().map(|items| items.len() as u64).sum(),
             sessions_max: self.contests.iter().map(|of| of.sessions_max() * of.models.len() as u64).sum(),
             cost,
-            cost_of_grid: self.cost_of_grid(spent, judging),
-            contests: self.contests.iter().zip(&paths).map(|(contest, path)| self.contest(contest, path)).collect(),
+            cost_of_grid: cost_of_grid(&self.contests, &spent_on, &scored, judging),
+            contests: self.contests.iter().zip(&paths).map(|(of, path)| of.decided(path, &released, false)).collect(),
         })
-    }
-
-    /// Projected money of all sessions if each cost the mean of its model's scored ones, waste included, with judges in proportion. `None`
-    /// when a call's price is unknown, or a model has no scored session.
-    fn cost_of_grid(&self, spent: &BTreeMap<CellIndex, Spending>, judging: CostSum) -> Option<Money> {
-        let (mut total, mut bought_cost) = (0.0, 0.0);
-        for contest in &self.contests {
-            for cells in &contest.cells {
-                let (mut cost, mut sessions) = (CostSum::default(), 0.0);
-                for cell in cells {
-                    cost += spent.get(cell).map_or(CostSum::default(), |spending| spending.cost);
-                    sessions += self.known.get(cell).map_or(0, HashMap::len) as f64;
-                }
-                if cost.unknown_calls > 0 || sessions == 0.0 {
-                    return None;
-                }
-                bought_cost += cost.known.0 as f64;
-                total += cost.known.0 as f64 / sessions * contest.sessions_max() as f64;
-            }
-        }
-        let judged =
-            if bought_cost > 0.0 { judging.known.0 as f64 * total / bought_cost } else { judging.known.0 as f64 };
-        (judging.unknown_calls == 0).then(|| Money((total + judged).round() as u64))
-    }
-
-    fn contest(&self, contest: &SweepContest<'_>, path: &Path) -> DecidedContest {
-        let model = |one: usize| (*contest.models[one]).clone();
-        let is_best = self.sweep.lock.decide.as_ref().is_some_and(|of| of.asked.question == DecideQuestion::Best);
-        let sessions = |one: usize| {
-            contest.cells[one].iter().map(|cell| self.released.get(cell).copied().unwrap_or(0) as u64).sum()
-        };
-        DecidedContest {
-            benchmark: contest.benchmark.clone(),
-            setting: contest.setting.clone(),
-            evaluator: contest.evaluator,
-            metric: contest.metric.name.clone(),
-            unit: contest.metric.unit,
-            better: contest.metric.better,
-            range: contest.metric.range,
-            decided: path.state == State::Decided,
-            rounds: path.looked.len(),
-            units: contest.contest.sizes.len(),
-            best: path.winner.map(model),
-            candidates: if is_best { path.candidates.iter().map(|one| model(*one)).collect() } else { Vec::new() },
-            contestants: (0..contest.models.len())
-                .map(|one| DecidedContestant {
-                    model: model(one),
-                    sessions: sessions(one),
-                    dropped_in: path.dropped_in[one].filter(|round| *round < path.looked.len()),
-                })
-                .collect(),
-            sequences: path.tracks.iter().map(|track| sequence(contest, path, track)).collect(),
-        }
-    }
-}
-
-/// `track` in the metric's own scale.
-fn sequence(contest: &SweepContest<'_>, path: &Path, track: &Track) -> DecidedSequence {
-    let (from, to) = contest.metric.range;
-    let scaled = |interval: Interval| match (track.estimand, contest.metric.better) {
-        (Estimand::Difference(..), _) => (interval.low * (to - from), interval.high * (to - from)),
-        (Estimand::Mean(_), Better::Higher) => (from + interval.low * (to - from), from + interval.high * (to - from)),
-        (Estimand::Mean(_), Better::Lower) => (to - interval.high * (to - from), to - interval.low * (to - from)),
-    };
-    let (one, other) = match track.estimand {
-        Estimand::Mean(one) => (one, None),
-        Estimand::Difference(one, other) => (one, Some(other)),
-    };
-    let (low, high) = scaled(track.interval);
-    DecidedSequence {
-        one: contest.models[one].clone(),
-        other: other.map(|other| contest.models[other].clone()),
-        value: track.value.map(|value| scaled(Interval { low: value, high: value }).0),
-        low,
-        high,
-        relation: match track.relation {
-            Relation::Open => SequenceRelation::Open,
-            Relation::Greater => SequenceRelation::Better,
-            Relation::Less => SequenceRelation::Worse,
-            Relation::Equivalent => SequenceRelation::Equivalent,
-            Relation::Narrow => SequenceRelation::Narrow,
-        },
-        settled_in: track.settled_in,
-        points: track
-            .closing
-            .iter()
-            .map(|closing| {
-                let (low, high) = scaled(closing.interval);
-                let units = path.looked.get(closing.round - 1).map_or(0, |round| round.units);
-                SequencePoint { round: closing.round, units, low, high }
-            })
-            .collect(),
     }
 }
 

@@ -42,6 +42,7 @@ mod wanted;
 
 pub use asked::{AskedOfSession, GivenVerdict, asked_of_session};
 pub use canaries::{CanaryAnswers, CanarySession};
+pub use decided::{RenderedDecided, render_decided, render_decided_so_far};
 pub use decision::render_decision;
 pub use finish::{DOCUMENTS, FinishError};
 pub use leaderboard::render_tables;

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use regatta_tests::regatta::{Process, finish, free_address, regatta, workspace};
+use regatta_tests::viewing::{ask, view};
+use regatta_tests::waiting::until;
 use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
@@ -74,6 +76,11 @@ async fn a_sweep_stops_when_the_best_model_is_known_and_says_what_it_saved() {
     }
     let html = std::fs::read_to_string(folder.path().join("run/report.html")).unwrap();
     assert!(html.contains("Decided after $") && html.contains("class=\"funnel\""));
+    let (_viewer, ui) = view(folder.path(), &[]).await.unwrap();
+    let page = ask(&format!("{ui}/runs/run"), "").await.unwrap().body;
+    for piece in ["What is decided", "decided after $", "sim/oracle is the best by ", "class=\"funnel\""] {
+        assert!(page.contains(piece), "{piece} is missing in {page}");
+    }
 }
 
 #[tokio::test]
@@ -271,4 +278,51 @@ async fn a_deployment_whose_roles_are_killed_between_rounds_buys_the_same_sessio
     assert_eq!(results(&embedded), results(&distributed));
     let decided = |run: &Path| summary(run)["decided"]["contests"].clone();
     assert_eq!(decided(&embedded), decided(&distributed), "every sequence after every round");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_a_sweep_runs_its_status_has_the_sequences_that_its_report_has_of_the_same_round() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let data = workspace().join("examples/data/worfbench");
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0"]);
+    simulate.args(["--data", &format!("worfbench={}", data.display())]);
+    simulate.args(["--simulation", "latency: { median_ms: 300, spread: 1.5 }"]);
+    let server = Process::start_and_read(simulate).await.unwrap();
+    let endpoint =
+        format!("{{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true }}", server.first_line);
+    // No number of these items answers it, so that all rounds are bought.
+    let decide = "decide: { question: interval, margin: 1pp, rounds: 5 }";
+    let spec = spec(folder, &unique_name("closing"), decide, &endpoint);
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let _worker = deployment.start("worker").await.unwrap();
+    let _scorer = deployment.start("scorer").await.unwrap();
+    let id = deployment.submit(&spec).await.unwrap();
+    let seen = until("the second round of a sweep that runs", async || {
+        let status = deployment.status(&id).await.map_err(|error| error.to_string())?;
+        let so_far = &status["deciding"];
+        let is_later = so_far["contests"][0]["round"].as_u64().is_some_and(|round| round >= 2);
+        if is_later { Ok(so_far.clone()) } else { Err(status.to_string()) }
+    });
+    let seen = seen.await.unwrap();
+    let (code, run) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    assert!(seen["sessions"].as_u64() < seen["sessions_max"].as_u64(), "{seen}");
+    let last = seen["contests"][0]["round"].as_u64().unwrap() - 1;
+    let then = &seen["contests"][0]["answers"]["sequences"];
+    let told = &summary(&run)["decided"]["contests"][0]["sequences"];
+    assert_eq!(then.as_array().unwrap().len(), 3);
+    for (then, told) in then.as_array().unwrap().iter().zip(told.as_array().unwrap()) {
+        let mut points = told["points"].as_array().unwrap().iter();
+        let point = points.rfind(|point| point["round"].as_u64().unwrap() <= last).unwrap();
+        assert_eq!(then["one"], told["one"]);
+        for end in ["low", "high"] {
+            let (then, told) = (then[end].as_f64().unwrap(), point[end].as_f64().unwrap());
+            assert!((then - told).abs() < 1e-12, "{end} after round {last}: {then} and {told}");
+        }
+        assert_eq!(then["points"], serde_json::json!([]), "a status is asked for every second");
+    }
+    let ended = deployment.status(&id).await.unwrap();
+    assert_eq!(ended["deciding"], Value::Null, "its report has the answers");
 }

@@ -39,6 +39,7 @@ use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::{get, post};
 use regatta_backends::{CellMean, ItemMean};
+use regatta_catalog::DecidedSoFar;
 use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +71,7 @@ struct Viewer {
     means: Arc<Remembered<Vec<CellMean>>>,
     item_means: Arc<Remembered<Arc<[ItemMean]>>>,
     spending: Arc<Remembered<Arc<Spending>>>,
+    sequences: Arc<Remembered<Option<Arc<DecidedSoFar>>>>,
     watching: Watching,
     is_asked_for_token: bool,
     /// Steers sweeps for those who may; `None` where nobody does.
@@ -86,6 +88,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         selections: Arc::default(),
         means: Arc::default(),
         spending: Arc::default(),
+        sequences: Arc::default(),
         item_means: Arc::new(Remembered::of_at_most(ITEM_MEANS)),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),

@@ -12,6 +12,7 @@ pub(crate) mod leaderboard;
 mod live_board;
 mod located;
 pub(crate) mod money;
+mod rounds;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schedules;

@@ -6,6 +6,7 @@ use comfy_table::{Table, presets};
 use regatta_backends::SweepCost;
 use regatta_coordinator::SweepStatus;
 use regatta_proto::{Money, SweepState};
+use regatta_scorer::render_decided_so_far;
 
 use crate::args::StatusArgs;
 use crate::client::Client;
@@ -95,6 +96,11 @@ fn describe(status: &SweepStatus) -> String {
         lines.push(format!(
             "forecast: at least {least} at the end; of a model or a judge too little is known yet to tell more"
         ));
+    }
+    if let Some(deciding) = &status.deciding {
+        let rendered = render_decided_so_far(deciding, status.cost.known);
+        lines.push(rendered.headline);
+        lines.extend(rendered.lines.iter().map(|line| format!("  {line}")));
     }
     lines.push(table.to_string());
     lines.join("\n")

@@ -7,6 +7,7 @@ use regatta_proto::{CostSum, Money, SweepState};
 
 use super::money;
 use super::pace::Pace;
+use super::rounds::rounds;
 use crate::figures::{grouped, rate, thousands, time};
 use crate::output::printable;
 
@@ -41,6 +42,7 @@ struct Row {
 /// Lines to draw, each ended.
 pub(super) fn table(status: &SweepStatus, so_far: &[CellSoFar], pace: &Pace, place: Place) -> String {
     let mut below = wrapped(&totals(status, pace), place.width);
+    below.extend(rounds(status, place));
     below.extend(values(status, so_far).map(|line| fit(&line, place.width)));
     let room = place.height.saturating_sub(below.len() + OTHER_LINES).max(2);
     let is_whole = status.cells.len() <= room;
@@ -207,7 +209,7 @@ fn values(status: &SweepStatus, so_far: &[CellSoFar]) -> Option<String> {
 }
 
 /// `parts`, as many in a line as fit.
-fn wrapped(parts: &[String], width: usize) -> Vec<String> {
+pub(super) fn wrapped(parts: &[String], width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
         match lines.last_mut() {
@@ -219,7 +221,7 @@ fn wrapped(parts: &[String], width: usize) -> Vec<String> {
 }
 
 /// `text` without its end where it is longer than `width`.
-fn fit(text: &str, width: usize) -> String {
+pub(super) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

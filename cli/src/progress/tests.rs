@@ -171,3 +171,64 @@ fn a_line_has_the_money_of_judges_too_and_the_lower_end_where_there_is_no_foreca
     let status = SweepStatus { at_least: None, forecast: Some(forecast), ..status };
     assert_eq!(money(&status)[1], "about $0.9000 at the end ($0.8500 to $0.9500)");
 }
+
+/// The same sweep with a question, whose contests are in these rounds.
+fn deciding(rounds: &[Option<u32>]) -> SweepStatus {
+    let contestant = |model: &str, sessions: u64| json!({ "model": model, "sessions": sessions });
+    let contest = |round: &Option<u32>| {
+        json!({ "round": round, "answers": {
+            "benchmark": "worfbench", "setting": "graph", "evaluator": "official", "metric": "f1_chain", "range": [0.0, 1.0],
+            "decided": round.is_none(), "rounds": 3, "units": 200, "candidates": ["sim/a", "sim/b"],
+            "contestants": [contestant("sim/a", 200), contestant("sim/b", 200), { "model": "sim/c", "sessions": 12, "dropped_in": 2 }],
+            "sequences": [
+                { "one": "sim/a", "other": "sim/b", "value": 0.041, "low": -0.02, "high": 0.09, "relation": "open", "points": [] },
+                { "one": "sim/a", "other": "sim/c", "value": 0.2, "low": 0.1, "high": 0.3, "relation": "better", "points": [] },
+            ],
+        } })
+    };
+    let deciding = json!({
+        "question": "best", "margin": "2pp", "confidence": 0.95, "over": "new_items", "sessions": 412, "sessions_max": 2000,
+        "cost_of_grid": 80_000_000_000_u64, "contests": rounds.iter().map(contest).collect::<Vec<Value>>(),
+    });
+    SweepStatus { deciding: Some(serde_json::from_value(deciding).unwrap()), ..status(&four_cells()) }
+}
+
+fn rounds_drawn(width: usize, height: usize) -> String {
+    rounds::rounds(&deciding(&[Some(4)]), Place { width, height, has_colours: false }).join("\n")
+}
+
+#[test]
+fn a_sweep_with_a_question_shows_its_round_and_how_its_sequences_close() {
+    insta::assert_snapshot!(rounds_drawn(80, 40), @r"
+    question: best within 2 pp · 412 of 2,000 sessions bought
+    $4.19 of about $80.00 that the whole grid would cost
+      round 4; known since the end of round 3:
+      the best by f1_chain is one of sim/a, sim/b
+      sim/a and sim/b are open: 4.1 pp [-2.0, 9.0]
+      sim/a > sim/c by 20.0 pp [10.0, 30.0]
+      sim/c dropped in round 2, after 12 sessions
+    ");
+}
+
+#[test]
+fn sequences_leave_room_for_the_cells_on_a_low_terminal() {
+    assert!(rounds_drawn(80, 18).ends_with("sim/a, sim/b\n  … 3 more lines"), "{}", rounds_drawn(80, 18));
+    assert_eq!(rounds_drawn(80, 12), "question: best within 2 pp · 412 of 2,000 sessions bought");
+    for (width, height) in [(40, 12), (60, 14), (80, 18), (100, 24)] {
+        let place = Place { width, height, has_colours: false };
+        let lines = table(&deciding(&[Some(4)]), &scores(), &Pace::default(), place);
+        assert!(lines.lines().all(|line| line.chars().count() <= width), "{width}:\n{lines}");
+        assert!(lines.lines().count() < height, "{height}:\n{lines}");
+    }
+}
+
+#[test]
+fn a_line_has_the_rounds_in_short() {
+    let in_short = |rounds: &[Option<u32>]| rounds::in_short(&deciding(rounds)).unwrap();
+    assert_eq!(in_short(&[Some(4)]), "round 4");
+    assert_eq!(in_short(&[Some(4), None, Some(2)]), "rounds 2 to 4, 1 of 3 decided");
+    assert_eq!(in_short(&[None]), "1 of 1 decided");
+    assert_eq!(rounds::in_short(&status(&[])), None);
+    let shown = line(&deciding(&[Some(4)]), Instant::now());
+    assert!(shown.ends_with("  round 4  $15.81 of $20.00 left"), "{shown}");
+}

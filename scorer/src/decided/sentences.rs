@@ -1,7 +1,7 @@
 //! The answers of an adaptive sweep in words.
 
 use regatta_benchmarks::Unit;
-use regatta_proto::{CostSum, DecideOver, DecideQuestion, ModelRef};
+use regatta_proto::{CostSum, DecideOver, DecideQuestion, Margin, ModelRef};
 
 use super::{Decided, DecidedContest, DecidedSequence, Ending, SequenceRelation};
 use crate::report::numbers::{counted, grouped};
@@ -39,36 +39,44 @@ pub(crate) fn headline(decided: &Decided) -> String {
 pub(crate) fn sentences(decided: &Decided) -> Vec<String> {
     let mut lines = Vec::new();
     for contest in &decided.contests {
-        let place = match decided.contests.as_slice() {
-            [_] => String::new(),
-            _ => format!("{} · {}: ", contest.benchmark, contest.setting),
-        };
+        let place = place(contest, decided.contests.len());
         lines.extend(of_contest(decided, contest).into_iter().map(|line| format!("{place}{line}")));
     }
     lines
 }
 
-fn of_contest(decided: &Decided, contest: &DecidedContest) -> Vec<String> {
-    let mut lines = Vec::new();
-    let is_best = decided.question == DecideQuestion::Best;
+/// Beginning of the lines of a contest where there are several.
+pub(super) fn place(contest: &DecidedContest, contests: usize) -> String {
+    if contests == 1 { String::new() } else { format!("{} · {}: ", contest.benchmark, contest.setting) }
+}
+
+/// The best model, or those that may be it; `None` where that was not asked.
+pub(super) fn best(question: &DecideQuestion, margin: Margin, contest: &DecidedContest) -> Option<String> {
     match (&contest.best, contest.candidates.as_slice()) {
-        (Some(best), [_]) => lines.push(format!("{best} is the best by {}", contest.metric)),
+        (Some(best), [_]) => Some(format!("{best} is the best by {}", contest.metric)),
         (Some(best), _) => {
-            lines.push(format!("{best} is the best by {}, or within {} of it", contest.metric, points(decided)))
+            Some(format!("{best} is the best by {}, or within {} of it", contest.metric, points(margin)))
         }
-        (None, candidates) if is_best => {
+        (None, candidates) if *question == DecideQuestion::Best => {
             let names: Vec<String> = candidates.iter().map(ToString::to_string).collect();
-            lines.push(format!("the best by {} is one of {}", contest.metric, names.join(", ")));
+            Some(format!("the best by {} is one of {}", contest.metric, names.join(", ")))
         }
-        (None, _) => {}
+        (None, _) => None,
     }
+}
+
+fn of_contest(decided: &Decided, contest: &DecidedContest) -> Vec<String> {
+    let is_best = decided.question == DecideQuestion::Best;
+    let mut lines: Vec<String> = best(&decided.question, decided.margin, contest).into_iter().collect();
     // Of the best, its own sequences are told: only those are sure to hold.
     let is_told = |sequence: &&DecidedSequence| {
         let is_of = |model: &ModelRef| sequence.one == *model || sequence.other.as_ref() == Some(model);
         !is_best || contest.best.as_ref().is_some_and(is_of)
     };
     let told: Vec<&DecidedSequence> = contest.sequences.iter().filter(is_told).collect();
-    lines.extend(told.iter().take(SEQUENCES_MAX).map(|sequence| line(decided, contest, sequence)));
+    lines.extend(
+        told.iter().take(SEQUENCES_MAX).map(|sequence| line(decided.margin, contest, sequence, !contest.decided)),
+    );
     if told.len() > SEQUENCES_MAX {
         lines.push(format!("{} more sequences are in summary.json", told.len() - SEQUENCES_MAX));
     }
@@ -85,7 +93,8 @@ fn of_contest(decided: &Decided, contest: &DecidedContest) -> Vec<String> {
     lines
 }
 
-fn line(decided: &Decided, contest: &DecidedContest, sequence: &DecidedSequence) -> String {
+/// Answer of a sequence with its interval. `is_asked` is `true` while it matters to the question that it answers nothing.
+pub(super) fn line(margin: Margin, contest: &DecidedContest, sequence: &DecidedSequence, is_asked: bool) -> String {
     let DecidedSequence { one, low, high, .. } = sequence;
     let Some(other) = &sequence.other else {
         let value = sequence.value.map_or_else(|| "unknown".to_owned(), |value| amount(contest, value));
@@ -101,20 +110,20 @@ fn line(decided: &Decided, contest: &DecidedContest, sequence: &DecidedSequence)
             format!("{other} > {one} by {} {}", amount(contest, -value), ends(contest, -high, -low))
         }
         SequenceRelation::Equivalent => {
-            format!("{one} and {other} are equivalent within {}: {}", points(decided), ends(contest, *low, *high))
+            format!("{one} and {other} are equivalent within {}: {}", points(margin), ends(contest, *low, *high))
         }
-        SequenceRelation::Open | SequenceRelation::Narrow if contest.decided => {
-            format!("{one} − {other}: {} {}", amount(contest, value), ends(contest, *low, *high))
+        SequenceRelation::Open | SequenceRelation::Narrow if is_asked => {
+            format!("{one} and {other} are open: {} {}", amount(contest, value), ends(contest, *low, *high))
         }
         SequenceRelation::Open | SequenceRelation::Narrow => {
-            format!("{one} and {other} are open: {} {}", amount(contest, value), ends(contest, *low, *high))
+            format!("{one} − {other}: {} {}", amount(contest, value), ends(contest, *low, *high))
         }
     }
 }
 
 /// The margin as people read it.
-fn points(decided: &Decided) -> String {
-    decided.margin.to_string().replace("pp", " pp")
+pub(super) fn points(margin: Margin) -> String {
+    margin.to_string().replace("pp", " pp")
 }
 
 /// Shares are told in percentage points.

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use regatta_benchmarks::{Unit, markup_text};
+use regatta_proto::Margin;
 
 use super::axis::Axis;
 use super::content::Funnel;
-use crate::decided::{Decided, DecidedContest, DecidedSequence};
+use crate::decided::{DecidedContest, DecidedSequence};
 
 /// Size of the drawing, in pixels.
 const SIZE: (f64, f64) = (340.0, 190.0);
@@ -16,15 +17,15 @@ const ROOM: (f64, f64, f64, f64) = (50.0, 10.0, 12.0, 38.0);
 const FUNNELS_MAX: usize = 24;
 
 /// A picture of each sequence that was looked at.
-pub(crate) fn funnels(decided: &Decided) -> Vec<Funnel> {
-    let all = decided.contests.iter().flat_map(|contest| contest.sequences.iter().map(move |of| (contest, of)));
+pub(crate) fn funnels(contests: &[&DecidedContest], margin: Margin) -> Vec<Funnel> {
+    let all = contests.iter().flat_map(|contest| contest.sequences.iter().map(move |of| (*contest, of)));
     all.filter(|(_, of)| !of.points.is_empty())
         .take(FUNNELS_MAX)
-        .map(|(contest, of)| funnel(decided, contest, of))
+        .map(|(contest, of)| funnel(margin, contests.len(), contest, of))
         .collect()
 }
 
-fn funnel(decided: &Decided, contest: &DecidedContest, of: &DecidedSequence) -> Funnel {
+fn funnel(margin: Margin, contests: usize, contest: &DecidedContest, of: &DecidedSequence) -> Funnel {
     let (from, to) = contest.range;
     let is_share = matches!(contest.unit, Unit::Plain | Unit::Percent) && contest.range == (0.0, 1.0);
     let (factor, unit) = if is_share { (100.0, ", pp") } else { (contest.unit.factor(), "") };
@@ -33,15 +34,11 @@ fn funnel(decided: &Decided, contest: &DecidedContest, of: &DecidedSequence) -> 
         None => format!("{}{unit}", of.one),
     };
     // Of a metric of which less is better, positive differences are still better ones.
-    let place = if decided.contests.len() > 1 {
-        format!("{} · {} · ", contest.benchmark, contest.setting)
-    } else {
-        String::new()
-    };
+    let place = if contests > 1 { format!("{} · {} · ", contest.benchmark, contest.setting) } else { String::new() };
     Funnel {
         caption: format!("{place}{name}"),
         points: of.points.iter().map(|point| (point.units as f64, point.low * factor, point.high * factor)).collect(),
-        margin: of.other.as_ref().map(|_| decided.margin.part() * (to - from) * factor),
+        margin: of.other.as_ref().map(|_| margin.part() * (to - from) * factor),
     }
 }
 

@@ -7,7 +7,7 @@ mod comparison;
 mod content;
 mod costs;
 pub(crate) mod filtered;
-mod funnel;
+pub(crate) mod funnel;
 mod html;
 mod interval;
 mod leaderboards;

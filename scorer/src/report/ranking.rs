@@ -17,7 +17,8 @@ pub(crate) fn section(summary: &Summary) -> Section {
     if let Some(decided) = &summary.decided {
         blocks.push(Block::Text(format!("{}.", capitalised(&headline(decided)))));
         blocks.push(Block::List("What is decided".to_owned(), answers(decided)));
-        blocks.push(Block::Funnels(funnels(decided)));
+        let contests: Vec<_> = decided.contests.iter().collect();
+        blocks.push(Block::Funnels(funnels(&contests, decided.margin)));
     }
     blocks.push(Block::Text(basis(summary, &contests).join(" ")));
     blocks.push(Block::Table(sheet(summary, &contests)));

@@ -12,6 +12,7 @@ use regatta_scorer::Summary;
 
 use super::group::{self, Group};
 use super::leaderboard;
+use super::rounds;
 use super::runs::{bar, state};
 use super::steering;
 use crate::page::{self, Page, Tab, scrolled};
@@ -45,10 +46,12 @@ pub(crate) async fn show(
     for (class, count) in calls.iter().flat_map(|(_, sums)| &sums.errors) {
         *errors.entry(class.as_str()).or_insert(0_u64) += count;
     }
+    let rounds = rounds::section(&viewer, &run, &sweep, &progress, summary.as_ref()).await?;
     let steering = steering::section(&viewer, &asker, &run, &sweep).await;
     let body = html! {
         section #numbers data-part { (facts(&viewer, &run, &progress)) }
         (steering)
+        (rounds)
         section #cells data-part {
             h2 { "Cells" }
             p.hint { "Each cell: sessions that have a result, of all that it has. Marked: sessions without a score." }
