@@ -56,6 +56,12 @@ pub trait Benchmark: Send + Sync {
         Ok(content)
     }
 
+    /// Returns the official files of the data set, with repository, commit, sizes and digests (`sources.yaml`); `None`
+    /// where nobody publishes one.
+    fn sources(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the settings that the benchmark can run in, the default first; empty where each data set declares its
     /// own ([`Suite::declared_settings`]).
     fn settings(&self) -> Vec<Setting>;

@@ -1,24 +1,26 @@
 //! The benchmarks of this build.
 
-use regatta_appbench::AppBench;
-use regatta_autoslurp::AutoSlurp;
 use regatta_benchmarks::Registry;
 #[cfg(feature = "cluster")]
 use regatta_declared::CodedRules;
 use regatta_declared::{Declared, Permissions};
-use regatta_flowbench::FlowBench;
-use regatta_orchestrationbench::OrchestrationBench;
 use regatta_proto::BenchmarkName;
-use regatta_worfbench::WorfBench;
 
-const BUILT_IN: Registry = Registry::new(&[&AppBench, &AutoSlurp, &FlowBench, &OrchestrationBench, &WorfBench]);
+/// Each crate `benchmarks/NAME` is one line here, in the order of the names; a test counts the folders.
+const BUILT_IN: Registry = Registry::new(&[
+    &regatta_appbench::AppBench,
+    &regatta_autoslurp::AutoSlurp,
+    &regatta_flowbench::FlowBench,
+    &regatta_orchestrationbench::OrchestrationBench,
+    &regatta_worfbench::WorfBench,
+]);
 
 /// Declared benchmarks of a person's own machine: their programs run, as its agents do.
 pub(crate) static OF_PERSON: Declared = Declared::new(Permissions::trusting());
 /// Declared benchmarks where runs of others are only read: no program is started.
 static READ_ONLY: Declared = Declared::new(Permissions::none());
 
-/// Every benchmark; a new one is a folder with a `benchmark.yaml`, or a crate beside these and a line here.
+/// Every benchmark: the built-in ones, and those that a `benchmark.yaml` declares.
 pub(crate) const BENCHMARKS: Registry = BUILT_IN.with_declared(&OF_PERSON);
 
 /// The same, where runs of others are read.
@@ -34,19 +36,13 @@ pub(crate) fn deployed(rules: CodedRules, user: Option<String>) -> Registry {
 
 /// Official files of a built-in benchmark's data set (YAML); `None` for another name.
 pub(crate) fn sources(name: &BenchmarkName) -> Option<&'static str> {
-    let known = [
-        ("appbench", regatta_appbench::SOURCES),
-        ("autoslurp", regatta_autoslurp::SOURCES),
-        ("flowbench", regatta_flowbench::SOURCES),
-        ("orchestrationbench", regatta_orchestrationbench::SOURCES),
-        ("worfbench", regatta_worfbench::SOURCES),
-    ];
-    known.into_iter().find(|(of, _)| *of == name.as_str()).map(|(_, sources)| sources)
+    BUILT_IN.find_built_in(name)?.sources()
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
 
     use regatta_benchmark_testing::{drive, drive_with, miniature};
     use regatta_benchmarks::{Persona, RecordedVerdicts, Scoring, Step, Suite};
@@ -54,9 +50,53 @@ mod tests {
 
     use super::*;
 
+    /// Crates of `benchmarks/` that are no benchmark: what benchmarks share, and how people declare their own.
+    const OTHERS: [&str; 5] = ["coded", "declared", "matching", "pycompat", "testing"];
+
+    fn workspace() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+    }
+
+    #[test]
+    fn a_benchmark_is_a_folder_and_a_line() {
+        let entries = std::fs::read_dir(workspace().join("benchmarks")).unwrap();
+        let mut folders: Vec<String> = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.join("Cargo.toml").is_file())
+            .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+            .filter(|name| !OTHERS.contains(&name.as_str()))
+            .collect();
+        folders.sort();
+        let hint = "each crate of benchmarks/ is a line of BUILT_IN, in this order, or one of OTHERS";
+        assert_eq!(BUILT_IN.names(), folders.join(", "), "{hint}");
+    }
+
+    #[test]
+    fn a_benchmark_has_all_that_contributing_lists() {
+        let read = |path: &str| {
+            std::fs::read_to_string(workspace().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+        };
+        for benchmark in BUILT_IN.all() {
+            let name = benchmark.name();
+            for (path, word) in [
+                (format!("examples/{name}.yaml"), format!("  {name}:")),
+                (format!("examples/data/{name}/README.md"), "# ".to_owned()),
+                (format!("docs/benchmarks/{name}.md"), "## 12".to_owned()),
+                ("docs/benchmarks/README.md".to_owned(), format!("[`{name}`]({name}.md)")),
+                ("docs/SUMMARY.md".to_owned(), format!("(benchmarks/{name}.md)")),
+                ("README.md".to_owned(), format!("(docs/benchmarks/{name}.md)")),
+                ("tests/fuzzing/src/benchmarks.rs".to_owned(), format!("&regatta_{name}::")),
+            ] {
+                assert!(read(&path).contains(&word), "{path} has no {word:?}: CONTRIBUTING.md, A benchmark");
+            }
+            let has_its_own = workspace().join(format!("tests/tests/{name}.rs")).is_file();
+            let runs = has_its_own || read("tests/tests/miniatures.rs").contains(&format!("name: \"{name}\""));
+            assert!(runs, "{name} is run end to end by no test: give it a constant in tests/tests/miniatures.rs");
+        }
+    }
+
     #[test]
     fn a_benchmark_is_found_by_its_name() {
-        assert_eq!(BENCHMARKS.names(), "appbench, autoslurp, flowbench, orchestrationbench, worfbench");
         for benchmark in BENCHMARKS.all() {
             assert!(BENCHMARKS.find(&benchmark.name()).is_some_and(|found| found.name() == benchmark.name()));
         }
@@ -93,30 +133,31 @@ mod tests {
         })
     }
 
-    /// Answers that no parser of the benchmark can read.
+    /// An answer that no parser of the benchmark `name` can read, and the beginning of the settings that parse answers.
+    fn unreadable(name: &str) -> (&'static str, &'static str) {
+        match name {
+            "flowbench" => ("turn/", "Thought: go\nAction: book\nAction Input: {\"a\": {\"b\": 1"),
+            _ => ("", "I would rather not."),
+        }
+    }
+
     #[test]
     fn an_answer_that_no_parser_can_read_is_of_invalid_format_and_the_golds_is_not() {
-        let unreadable = [
-            ("appbench", "", "I would rather not."),
-            ("autoslurp", "", "I would rather not."),
-            ("flowbench", "turn/", "Thought: go\nAction: book\nAction Input: {\"a\": {\"b\": 1"),
-            ("orchestrationbench", "", "I would rather not."),
-            ("worfbench", "", "I would rather not."),
-        ];
         for benchmark in BENCHMARKS.all() {
             let (name, suite) = (benchmark.name(), benchmark.load(&miniature(*benchmark)).unwrap());
+            let (prefix, words) = unreadable(name.as_str());
             let (mut flagged, mut expected) = (BTreeSet::new(), BTreeSet::new());
             for setting in benchmark.settings() {
-                let words = unreadable.iter().find(|(of, prefix, _)| {
-                    *of == name.as_str() && setting.as_str().starts_with(prefix) && !setting.as_str().contains("tools")
-                });
+                let is_parsed = setting.as_str().starts_with(prefix) && !setting.as_str().contains("tools");
                 for item in suite.select(&setting, &[], Some(2)).unwrap() {
                     if matches!(suite.next(item, &setting, &Transcript::default()), Step::Delegate(_)) {
                         continue;
                     }
                     let gold = drive(&*suite, item, &setting, Persona::Oracle, 1);
                     assert!(!suite.is_invalid_format(item, &setting, &gold), "{name} {setting} {item}");
-                    let Some((_, _, words)) = words else { continue };
+                    if !is_parsed {
+                        continue;
+                    }
                     let transcript = saying(&*suite, item, &setting, words);
                     expected.insert(setting.clone());
                     flagged.extend(suite.is_invalid_format(item, &setting, &transcript).then(|| setting.clone()));

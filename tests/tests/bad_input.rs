@@ -61,12 +61,8 @@ async fn an_unknown_key_is_named_with_its_line() {
 
 #[tokio::test]
 async fn an_unknown_benchmark_is_named_with_those_there_are() {
-    complains(
-        "worfbench:",
-        "worfbnch:",
-        &["benchmarks.worfbnch", "known: appbench, autoslurp, flowbench, orchestrationbench, worfbench"],
-    )
-    .await;
+    complains("worfbench:", "worfbnch:", &["benchmarks.worfbnch", "known: ", "appbench, ", "flowbench, ", "worfbench"])
+        .await;
 }
 
 #[tokio::test]

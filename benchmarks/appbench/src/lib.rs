@@ -37,9 +37,6 @@ use self::setting::Mode;
 use regatta_benchmarks::case::Case;
 use regatta_benchmarks::{Benchmark, DataError, Suite};
 
-/// Official files of the data set, with repository, commit, sizes and digests (YAML).
-pub const SOURCES: &str = include_str!("../sources.yaml");
-
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct AppBench;
@@ -52,6 +49,10 @@ impl Benchmark for AppBench {
 
     fn wants(&self, path: &str) -> bool {
         data::wants(path)
+    }
+
+    fn sources(&self) -> Option<&'static str> {
+        Some(include_str!("../sources.yaml"))
     }
 
     fn settings(&self) -> Vec<Setting> {

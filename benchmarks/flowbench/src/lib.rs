@@ -37,9 +37,6 @@ use regatta_benchmarks::{Benchmark, DataError, Suite};
 use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
 use serde_json::Value;
 
-/// Official files of the data set, with repository, commit, sizes and digests (YAML).
-pub const SOURCES: &str = include_str!("../sources.yaml");
-
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowBench;
@@ -52,6 +49,10 @@ impl Benchmark for FlowBench {
 
     fn wants(&self, path: &str) -> bool {
         data::wants(path)
+    }
+
+    fn sources(&self) -> Option<&'static str> {
+        Some(include_str!("../sources.yaml"))
     }
 
     fn settings(&self) -> Vec<Setting> {

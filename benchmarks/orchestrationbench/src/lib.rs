@@ -32,9 +32,6 @@ use serde_json::Value;
 
 use self::setting::Mode;
 
-/// Official files of the data set, with repository, commit, sizes and digests (YAML).
-pub const SOURCES: &str = include_str!("../sources.yaml");
-
 /// The benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct OrchestrationBench;
@@ -47,6 +44,10 @@ impl Benchmark for OrchestrationBench {
 
     fn wants(&self, path: &str) -> bool {
         data::wants(path)
+    }
+
+    fn sources(&self) -> Option<&'static str> {
+        Some(include_str!("../sources.yaml"))
     }
 
     fn settings(&self) -> Vec<Setting> {

@@ -2,16 +2,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use regatta_appbench::AppBench;
-use regatta_autoslurp::AutoSlurp;
-use regatta_benchmark_testing::{answered, examples, read_folder};
+use regatta_benchmark_testing::{answered, examples, miniature, read_folder};
 use regatta_benchmarks::{Benchmark, Persona, Scoring, Step, Suite, ToolRequest, Verdicts, markdown_cell, markup_text};
 use regatta_declared::{Declared, Permissions};
-use regatta_flowbench::FlowBench;
-use regatta_orchestrationbench::OrchestrationBench;
 use regatta_proto::{Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, ToolCall, Transcript, Verdict};
-use regatta_worfbench::WorfBench;
 
+use crate::benchmarks::BUILT_IN;
 use crate::input::Input;
 
 /// Most calls of a session that is played to its end; what bounds the longer ones is tested by their benchmarks.
@@ -28,17 +24,9 @@ pub(crate) struct Loaded {
 
 /// The miniatures of all built-in benchmarks, and the declared ones.
 pub(crate) static LOADED: LazyLock<Vec<Loaded>> = LazyLock::new(|| {
-    let built_in: [(&dyn Benchmark, &str); 5] = [
-        (&WorfBench, "worfbench"),
-        (&AppBench, "appbench"),
-        (&OrchestrationBench, "orchestrationbench"),
-        (&FlowBench, "flowbench"),
-        (&AutoSlurp, "autoslurp"),
-    ];
-    let data = examples().join("data");
-    let built_in = built_in.into_iter().map(|(benchmark, name)| {
-        let suite = benchmark.load(&read_folder(&data.join(name), Some(benchmark))).unwrap();
-        loaded(benchmark, suite, benchmark.settings())
+    let built_in = BUILT_IN.iter().map(|benchmark| {
+        let suite = benchmark.load(&miniature(*benchmark)).unwrap();
+        loaded(*benchmark, suite, benchmark.settings())
     });
     let declared = ["arithmetic", "functions", "instructions", "knowledge"].into_iter().map(|name| {
         let benchmark = Declared::new(Permissions::none());
@@ -57,12 +45,12 @@ fn loaded(benchmark: &dyn Benchmark, suite: Arc<dyn Suite>, settings: Vec<Settin
 
 pub(crate) fn run(data: &[u8]) {
     let mut input = Input(data);
-    let kind = input.byte();
-    match kind % 12 {
-        9 => tool_servers(input),
-        10 => escapes(&input.text()),
-        11 => judged(input),
-        benchmark => session(&LOADED[usize::from(benchmark)], input),
+    let kind = usize::from(input.byte()) % (LOADED.len() + 3);
+    match kind.checked_sub(LOADED.len()) {
+        None => session(&LOADED[kind], input),
+        Some(0) => tool_servers(input),
+        Some(1) => escapes(&input.text()),
+        Some(_) => judged(input),
     }
 }
 

@@ -4,32 +4,23 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use regatta_appbench::AppBench;
-use regatta_autoslurp::AutoSlurp;
-use regatta_benchmark_testing::{examples, read_folder};
+use regatta_benchmark_testing::{examples, miniature, read_folder};
 use regatta_benchmarks::{Benchmark, RecordedVerdicts};
 use regatta_declared::{Declared, Permissions, lm_eval};
 use regatta_export::predictions::{FieldPath, Predictions};
-use regatta_flowbench::FlowBench;
 use regatta_llm::{Import, PriceTable};
-use regatta_orchestrationbench::OrchestrationBench;
 use regatta_proto::{FileSet, Question, Verdict};
-use regatta_worfbench::WorfBench;
 
 use crate::answers::LOADED;
+use crate::benchmarks::BUILT_IN;
 use crate::input::Input;
 use crate::runs;
 
 /// Most further bytes of a file that an edit keeps, so that a small input stays a small file.
 const KEPT_MAX: usize = 64 << 10;
 
-pub(crate) static BENCHMARKS: LazyLock<Vec<(&'static dyn Benchmark, FileSet)>> = LazyLock::new(|| {
-    let benchmarks: [&'static dyn Benchmark; 5] = [&WorfBench, &AppBench, &OrchestrationBench, &FlowBench, &AutoSlurp];
-    let files = |benchmark: &dyn Benchmark| {
-        read_folder(&examples().join("data").join(benchmark.name().as_str()), Some(benchmark))
-    };
-    benchmarks.into_iter().map(|benchmark| (benchmark, files(benchmark))).collect()
-});
+pub(crate) static BENCHMARKS: LazyLock<Vec<(&'static dyn Benchmark, FileSet)>> =
+    LazyLock::new(|| BUILT_IN.iter().map(|benchmark| (*benchmark, miniature(*benchmark))).collect());
 
 pub(crate) static DECLARED: LazyLock<Vec<FileSet>> = LazyLock::new(|| {
     let names = ["arithmetic", "functions", "instructions", "knowledge"];

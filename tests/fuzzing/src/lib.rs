@@ -6,6 +6,7 @@
 
 mod answers;
 mod batches;
+mod benchmarks;
 mod documents;
 mod edits;
 mod files;
