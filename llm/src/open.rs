@@ -16,7 +16,7 @@ use crate::recorded::RecordedVerdicts;
 use crate::{BudgetLeases, CallMetrics, Network, OutboundPolicy, PermitStore, ResponseStore, Standstill};
 
 pub use access::check_access;
-pub(crate) use access::{Access, address};
+pub(crate) use access::{Access, address, own_keys};
 #[cfg(feature = "bedrock")]
 pub(crate) use access::{headers, shown};
 

@@ -71,6 +71,15 @@ const SIMULATED: Provider = Provider {
     version: "",
 };
 
+/// Providers, whose own keys belong to their own addresses.
+const PROVIDERS: [&Provider; 4] = [&OPENAI, &AZURE, &ANTHROPIC, &GEMINI];
+
+/// Variables of keys, each with the address of the provider that it belongs to, whatever a spec or a policy says.
+pub(crate) fn own_keys() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let addressed = PROVIDERS.into_iter().filter_map(|provider| Some((provider.key_variables, provider.address?)));
+    addressed.flat_map(|(variables, address)| variables.iter().map(move |variable| (*variable, address)))
+}
+
 /// The provider of a kind; `None` for kinds that this crate does not reach over HTTP.
 const fn provider(kind: EndpointKind) -> Option<&'static Provider> {
     match kind {

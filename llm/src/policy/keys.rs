@@ -8,6 +8,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::OutboundPolicy;
+use crate::open::own_keys;
 
 /// Scheme, host and port of an address.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -104,16 +105,8 @@ impl OutboundPolicy {
     }
 }
 
-/// Origins that the usual variables belong to, whatever the policy says.
-const PROVIDERS: [(&str, &str); 4] = [
-    ("OPENAI_API_KEY", "https://api.openai.com"),
-    ("ANTHROPIC_API_KEY", "https://api.anthropic.com"),
-    ("GEMINI_API_KEY", "https://generativelanguage.googleapis.com"),
-    ("GOOGLE_API_KEY", "https://generativelanguage.googleapis.com"),
-];
-
 fn is_providers_own(variable: &str, origin: &Origin) -> bool {
-    let known = PROVIDERS.into_iter().chain(implied_access().map(|(url, key)| (key, url)));
+    let known = own_keys().chain(implied_access().map(|(url, key)| (key, url)));
     known
         .filter(|(key, _)| *key == variable)
         .filter_map(|(_, url)| Origin::of(&Url::parse(url).ok()?))
