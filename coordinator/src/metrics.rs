@@ -1,5 +1,6 @@
 //! Prometheus metrics of the coordinator.
 
+use prometheus::core::Collector;
 use prometheus::{GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry};
 use regatta_proto::ScheduleName;
 
@@ -46,100 +47,114 @@ impl CoordinatorMetrics {
     /// # Errors
     /// When they are registered there already.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        fn registered<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, prometheus::Error> {
+            registry.register(Box::new(metric.clone()))?;
+            Ok(metric)
+        }
+        let gauge = |name: &str, help: &str| registered(registry, IntGauge::new(name, help)?);
+        let counter = |name: &str, help: &str| registered(registry, IntCounter::new(name, help)?);
         let metrics = Self {
-            sweeps_running: IntGauge::new("regatta_coordinator_sweeps_running", "Sweeps that are running.")?,
-            window: IntGaugeVec::new(
-                Opts::new("regatta_coordinator_window_sessions", "Sessions dispatched and not yet recorded, by queue."),
-                &["queue"],
+            sweeps_running: gauge("regatta_coordinator_sweeps_running", "Sweeps that are running.")?,
+            window: registered(
+                registry,
+                IntGaugeVec::new(
+                    Opts::new(
+                        "regatta_coordinator_window_sessions",
+                        "Sessions dispatched and not yet recorded, by queue.",
+                    ),
+                    &["queue"],
+                )?,
             )?,
-            dispatched: IntCounter::new(
-                "regatta_coordinator_dispatched_total",
-                "Sessions dispatched by this process.",
+            dispatched: counter("regatta_coordinator_dispatched_total", "Sessions dispatched by this process.")?,
+            forecast: registered(
+                registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "regatta_coordinator_forecast_dollars",
+                        "Forecast cost of running sweeps at their end; `low` alone while a model or a judge was not asked enough.",
+                    ),
+                    &["sweep", "bound"],
+                )?,
             )?,
-            forecast: GaugeVec::new(
-                Opts::new(
-                    "regatta_coordinator_forecast_dollars",
-                    "Forecast cost of running sweeps at their end; `low` alone while a model or a judge was not asked enough.",
-                ),
-                &["sweep", "bound"],
+            budget_left: registered(
+                registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "regatta_coordinator_budget_left_dollars",
+                        "What is left of the budgets of running sweeps.",
+                    ),
+                    &["sweep"],
+                )?,
             )?,
-            budget_left: GaugeVec::new(
-                Opts::new("regatta_coordinator_budget_left_dollars", "What is left of the budgets of running sweeps."),
-                &["sweep"],
-            )?,
-            leads: IntGauge::new(
+            leads: gauge(
                 "regatta_coordinator_leads",
                 "1 while this process leads, else 0; the sum over all coordinators is 1, or 0 between two leaders.",
             )?,
-            budget: GaugeVec::new(
-                Opts::new("regatta_coordinator_budget_dollars", "Budgets of running sweeps."),
-                &["sweep"],
+            budget: registered(
+                registry,
+                GaugeVec::new(
+                    Opts::new("regatta_coordinator_budget_dollars", "Budgets of running sweeps."),
+                    &["sweep"],
+                )?,
             )?,
-            reports_waiting: IntGauge::new(
+            reports_waiting: gauge(
                 "regatta_coordinator_reports_waiting",
                 "Reports that wait for a scorer; every coordinator counts them.",
             )?,
-            reports_set_aside: IntGauge::new(
+            reports_set_aside: gauge(
                 "regatta_coordinator_reports_set_aside",
                 "Reports that are set aside because their sweep cannot be read; every coordinator counts them.",
             )?,
-            dead_letters: IntGauge::new(
+            dead_letters: gauge(
                 "regatta_coordinator_dead_letters",
                 "Messages that were delivered too often, or are unreadable; every coordinator counts them.",
             )?,
-            missing: IntCounter::new(
+            missing: counter(
                 "regatta_coordinator_missing_jobs_total",
                 "Warnings that sessions are outstanding while no job waits and no worker tells of one.",
             )?,
-            reconciled: IntCounter::new(
+            reconciled: counter(
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",
             )?,
-            schedule_ticks: IntCounterVec::new(
-                Opts::new(
-                    "regatta_coordinator_schedule_ticks_total",
-                    "Ticks of schedules by what became of them: `started`, `ended`, `missed`, `refused`.",
-                ),
-                &["schedule", "result"],
+            schedule_ticks: registered(
+                registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "regatta_coordinator_schedule_ticks_total",
+                        "Ticks of schedules by what became of them: `started`, `ended`, `missed`, `refused`.",
+                    ),
+                    &["schedule", "result"],
+                )?,
             )?,
-            schedule_waits: GaugeVec::new(
-                Opts::new(
-                    "regatta_coordinator_schedule_waits_seconds",
-                    "Age of the oldest tick of a schedule that waits for its turn; 0 where none waits.",
-                ),
-                &["schedule"],
+            schedule_waits: registered(
+                registry,
+                GaugeVec::new(
+                    Opts::new(
+                        "regatta_coordinator_schedule_waits_seconds",
+                        "Age of the oldest tick of a schedule that waits for its turn; 0 where none waits.",
+                    ),
+                    &["schedule"],
+                )?,
             )?,
-            notices: IntCounterVec::new(
-                Opts::new(
-                    "regatta_coordinator_notices_total",
-                    "Tries to send notices about schedules by result: `sent`, `failed` (tried again), `given_up`.",
-                ),
-                &["result"],
+            notices: registered(
+                registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "regatta_coordinator_notices_total",
+                        "Tries to send notices about schedules by result: `sent`, `failed` (tried again), `given_up`.",
+                    ),
+                    &["result"],
+                )?,
             )?,
-            failed_ticks: IntCounter::new(
+            failed_ticks: counter(
                 "regatta_coordinator_failed_ticks_total",
                 "Ticks that failed, for instance because the ledger was away; they are repeated.",
             )?,
         };
-        registry.register(Box::new(metrics.sweeps_running.clone()))?;
-        registry.register(Box::new(metrics.window.clone()))?;
-        registry.register(Box::new(metrics.dispatched.clone()))?;
-        registry.register(Box::new(metrics.forecast.clone()))?;
-        registry.register(Box::new(metrics.budget_left.clone()))?;
-        registry.register(Box::new(metrics.leads.clone()))?;
-        registry.register(Box::new(metrics.budget.clone()))?;
-        registry.register(Box::new(metrics.reports_waiting.clone()))?;
-        registry.register(Box::new(metrics.reports_set_aside.clone()))?;
-        registry.register(Box::new(metrics.dead_letters.clone()))?;
-        registry.register(Box::new(metrics.missing.clone()))?;
-        registry.register(Box::new(metrics.reconciled.clone()))?;
-        registry.register(Box::new(metrics.failed_ticks.clone()))?;
         for result in ["sent", "failed", "given_up"] {
             metrics.notices.with_label_values(&[result]);
         }
-        registry.register(Box::new(metrics.schedule_ticks.clone()))?;
-        registry.register(Box::new(metrics.schedule_waits.clone()))?;
-        registry.register(Box::new(metrics.notices.clone()))?;
         Ok(metrics)
     }
 

@@ -1,5 +1,6 @@
 //! Prometheus metrics of a worker.
 
+use prometheus::core::Collector;
 use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 
 /// Sessions of this process. The calls they make are measured by the `llm` crate.
@@ -27,6 +28,12 @@ impl WorkerMetrics {
     /// # Errors
     /// When they are registered there already.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        fn registered<C: Collector + Clone + 'static>(registry: &Registry, metric: C) -> Result<C, prometheus::Error> {
+            registry.register(Box::new(metric.clone()))?;
+            Ok(metric)
+        }
+        let gauge = |name: &str, help: &str| registered(registry, IntGauge::new(name, help)?);
+        let counter = |name: &str, help: &str| registered(registry, IntCounter::new(name, help)?);
         let sessions = IntCounterVec::new(
             Opts::new("regatta_worker_sessions_total", "Sessions ended in this process, by outcome."),
             &["outcome"],
@@ -41,34 +48,26 @@ impl WorkerMetrics {
         for state in ["gathered", "submitted", "found", "collected", "refused", "lost", "cancelled"] {
             batches.with_label_values(&[state]);
         }
-        let metrics = Self {
-            batches,
-            open_batches: IntGauge::new(
+        Ok(Self {
+            batches: registered(registry, batches)?,
+            open_batches: gauge(
                 "regatta_worker_batches_open",
                 "Batches that this process is handing in or following.",
             )?,
-            endpoints_unserved: IntGauge::new(
+            endpoints_unserved: gauge(
                 "regatta_worker_endpoints_unserved",
                 "Endpoints that this process cannot serve: they could not be opened, or their queue not be consumed, and are tried again.",
             )?,
-            sessions,
-            in_flight: IntGauge::new("regatta_worker_sessions_in_flight", "Sessions running in this process.")?,
-            redeliveries: IntCounter::new(
+            sessions: registered(registry, sessions)?,
+            in_flight: gauge("regatta_worker_sessions_in_flight", "Sessions running in this process.")?,
+            redeliveries: counter(
                 "regatta_worker_redeliveries_total",
                 "Jobs received that an earlier worker had not finished.",
             )?,
-            reports_lost: IntCounter::new(
+            reports_lost: counter(
                 "regatta_worker_report_batches_lost_total",
                 "Batches of reports that could not be published; their jobs are delivered again.",
             )?,
-        };
-        registry.register(Box::new(metrics.sessions.clone()))?;
-        registry.register(Box::new(metrics.in_flight.clone()))?;
-        registry.register(Box::new(metrics.redeliveries.clone()))?;
-        registry.register(Box::new(metrics.reports_lost.clone()))?;
-        registry.register(Box::new(metrics.batches.clone()))?;
-        registry.register(Box::new(metrics.open_batches.clone()))?;
-        registry.register(Box::new(metrics.endpoints_unserved.clone()))?;
-        Ok(metrics)
+        })
     }
 }
