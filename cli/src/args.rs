@@ -359,11 +359,26 @@ fn dollars(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use clap::{CommandFactory, Parser};
 
     #[test]
     fn the_command_line_is_consistent() {
         super::Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_verb_is_in_the_page_of_commands() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let words: Vec<&str> = page.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').collect();
+        let shown: BTreeSet<&str> = words.windows(2).filter(|pair| pair[0] == "regatta").map(|pair| pair[1]).collect();
+        for verb in super::Cli::command().get_subcommands() {
+            let name = verb.get_name();
+            assert!(shown.contains(name), "docs/commands.md has no line with regatta {name}: CONTRIBUTING.md, A verb");
+        }
     }
 
     #[test]
