@@ -55,6 +55,25 @@ pub(crate) fn nor_a_sweep(what: &str, client: &ClientArgs, error: anyhow::Error)
     BadConfiguration(format!("{absent}{hint}")).into()
 }
 
+/// The `error` of a coordinator that was asked about its sweep `what`. Where nobody has named a coordinator, none is there, and a run on this
+/// machine has the name, that one was meant.
+pub(crate) fn no_sweep(what: &SweepId, client: &ClientArgs, error: anyhow::Error) -> anyhow::Error {
+    let is_nobody = error.downcast_ref::<Unreachable>().is_some_and(|unreachable| unreachable.is_nobody);
+    match find(Path::new(what.as_str())) {
+        Some(run) if is_nobody && client.coordinator.is_none() => BadConfiguration(on_this_machine(&run)).into(),
+        Some(_) | None => error,
+    }
+}
+
+/// Says how a run on this machine is looked at and steered, which no coordinator does.
+fn on_this_machine(run: &Path) -> String {
+    let at = run.display();
+    format!(
+        "{at} is a run on this machine, and no sweep of a coordinator: Ctrl-C where it runs interrupts it, `regatta resume {at}` goes on, and \
+         `regatta doctor {at}` says how it stands; for a sweep of a coordinator give its address with --coordinator or REGATTA_COORDINATOR"
+    )
+}
+
 /// Refuses a directory whose run has not ended, since its files are written at its end.
 pub(crate) fn check_ended(run: &Path) -> anyhow::Result<()> {
     if run.join("sweep.lock.yaml").is_file() {
@@ -63,8 +82,8 @@ pub(crate) fn check_ended(run: &Path) -> anyhow::Result<()> {
     let at = run.display();
     let problem = match has_ledger(run) {
         true => format!(
-            "the run in {at} has not ended, and its results are written at its end; `regatta doctor {at}` says what it waits for, and \
-             `regatta resume {at}` continues it when nothing is at work there"
+            "the run in {at} has not ended, and its results are written at its end; `regatta view {at}` shows what it has so far, \
+             `regatta doctor {at}` says what it waits for, and `regatta resume {at}` continues it when nothing is at work there"
         ),
         false => holds_no_run(run),
     };
@@ -120,6 +139,11 @@ mod tests {
         assert_eq!(find_beside(Path::new("src"), &runs), Some(PathBuf::from("src")), "a directory goes before");
         let elsewhere = folder.path().join("mine2");
         assert_eq!(find_beside(&elsewhere, &runs), None, "a whole path is meant as it is written");
+    }
+
+    #[test]
+    fn a_run_on_this_machine_is_steered_where_it_runs() {
+        insta::assert_snapshot!(on_this_machine(Path::new("runs/mine")), @"runs/mine is a run on this machine, and no sweep of a coordinator: Ctrl-C where it runs interrupts it, `regatta resume runs/mine` goes on, and `regatta doctor runs/mine` says how it stands; for a sweep of a coordinator give its address with --coordinator or REGATTA_COORDINATOR");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use regatta_worker::Policy;
 use crate::args::SpecArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::data::{read_dataset, unknown};
-use crate::exit::bad_configuration;
+use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::price_tables::misspelt;
 
@@ -183,14 +183,24 @@ fn check_used(
     build: Build,
     policy: &Policy,
 ) -> anyhow::Result<()> {
+    let mut problems = Vec::new();
     for (name, endpoint) in endpoints.iter().filter(|(name, _)| used.contains(name)) {
         build.check(name, endpoint).map_err(bad_configuration)?;
         if endpoint.kind.takes_address() && cache != CacheMode::Replay {
-            regatta_llm::check_access(name, endpoint, &|variable| std::env::var(variable).ok(), policy.outbound())
-                .map_err(bad_configuration)?;
+            let env = |variable: &str| std::env::var(variable).ok();
+            let checked = regatta_llm::check_access(name, endpoint, &env, policy.outbound());
+            problems.extend(checked.err().map(bad_configuration));
         }
     }
-    Ok(())
+    // All at once: whoever lacks one key may lack others.
+    match problems.len() {
+        0 => Ok(()),
+        1 => Err(problems.remove(0)),
+        several => {
+            let lines: Vec<String> = problems.iter().map(|problem| format!("\n  {problem:#}")).collect();
+            Err(BadConfiguration(format!("{several} endpoints cannot be used:{}", lines.concat())).into())
+        }
+    }
 }
 
 #[cfg(test)]

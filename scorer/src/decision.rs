@@ -134,7 +134,8 @@ pub(crate) fn basis(summary: &Summary, contests: &[Contest<'_>]) -> Vec<String> 
 fn names(summary: &Summary, contests: &[Contest<'_>]) -> String {
     let mut names: Vec<(&str, Vec<String>)> = Vec::new();
     for contest in contests {
-        let sample = sample(summary, contest);
+        // In brackets nothing goes on behind it.
+        let sample = sample(summary, contest).trim_end_matches(',').to_owned();
         match names.last_mut().filter(|(name, _)| *name == contest.benchmark.as_str()) {
             Some((_, samples)) if samples.contains(&sample) => {}
             Some((_, samples)) => samples.push(sample),

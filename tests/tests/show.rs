@@ -73,7 +73,7 @@ async fn a_run_is_shown_session_by_session_and_its_judge_compared_with_people() 
     let (found, _) = run(&["show", at, "--grep", "THOUGHT:", "--flag", "truncated"]).await;
     assert!(!found.contains("sim/oracle"), "nothing was cut off: {found}");
     let (failed, notes) = run(&["show", at, "--failed"]).await;
-    assert!(failed.is_empty() && notes.starts_with("no session is as the filters want it"), "{failed}{notes}");
+    assert!(failed.is_empty() && notes.starts_with("no session matches the filters"), "{failed}{notes}");
 
     // As an exported run: without its store.
     std::fs::remove_dir_all(directory.join("store")).unwrap();

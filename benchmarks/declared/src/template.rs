@@ -48,6 +48,11 @@ impl Template {
         Ok(Self(Arc::new(environment)))
     }
 
+    /// The template as it is written.
+    pub(crate) fn source(&self) -> Option<String> {
+        self.0.get_template(ONLY).map(|template| template.source().to_owned()).ok()
+    }
+
     /// The text that it makes of `variables`, and the steps that it takes: one for each instruction, and for each 64 bytes that it makes on
     /// the way.
     ///
@@ -78,8 +83,7 @@ fn explained(error: &minijinja::Error) -> TemplateError {
 
 impl std::fmt::Debug for Template {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let source = self.0.get_template(ONLY).map(|template| template.source().to_owned());
-        f.debug_tuple("Template").field(&source.ok()).finish()
+        f.debug_tuple("Template").field(&self.source()).finish()
     }
 }
 

@@ -199,6 +199,21 @@ fn whatever_is_wrong_in_the_file_is_named_with_its_line() {
 }
 
 #[test]
+fn a_gold_that_is_the_name_of_a_column_is_refused_with_what_was_meant() {
+    let right = "exact: { gold: \"{{ a }}\" }";
+    let said = |scorer: &str| refused(&GOOD.replace(right, scorer));
+    for kind in ["exact", "normalised", "f1", "rouge", "bleu", "chrf", "contains", "number", "choice"] {
+        let said = said(&format!("{kind}: {{ gold: a }}"));
+        let meant =
+            format!("scorers.right.{kind}.gold: is a template, so that the gold of every item is the word \"a\"");
+        assert!(said.contains(&meant) && said.contains("write \"{{ a }}\" for what the column holds"), "{said}");
+    }
+    assert!(said("f1: { gold: golds }").ends_with(", or, where it holds lists of texts, `golds: golds`"));
+    // A word that is meant as it is written, in quotes of the template.
+    assert!(declared().load(&of_text(&GOOD.replace(right, "exact: { gold: \"{{ 'a' }}\" }"))).is_ok());
+}
+
+#[test]
 fn scorers_of_shared_n_grams_score_the_reply_and_refuse_what_they_cannot_compute() {
     let right = "exact: { gold: \"{{ a }}\" }";
     for scorer in [

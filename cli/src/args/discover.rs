@@ -46,9 +46,9 @@ pub(crate) struct InitArgs {
     /// File to write; one that is there is left alone
     #[arg(default_value = "regatta.yaml")]
     pub(crate) file: PathBuf,
-    /// Name of the sweep
-    #[arg(long, default_value = "first")]
-    pub(crate) name: regatta_proto::SweepId,
+    /// Name of the sweep, which its folder in runs/ has too; that of the file when left out
+    #[arg(long)]
+    pub(crate) name: Option<regatta_proto::SweepId>,
     /// A benchmark, or one setting of it, as flowbench:turn/single/flowchart; may be given several times. One of your own has its folder in --data
     #[arg(short = 'b', long = "benchmark", value_name = "NAME[:SETTING]", value_parser = benchmark_and_setting, default_value = "worfbench")]
     pub(crate) benchmarks: Vec<(BenchmarkName, Option<Setting>)>,

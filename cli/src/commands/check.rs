@@ -40,8 +40,10 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     }
     let loaded = load(&args.spec)?;
     let policy = of_person(args.policy.file.as_deref())?;
-    check_endpoints(&loaded.spec, &policy)?;
+    let access = check_endpoints(&loaded.spec, &policy);
+    // A spec that cannot be planned comes first: no key mends it.
     let planned = Planned::from(loaded, BENCHMARKS).await?;
+    access?;
     preflight::of_spec(&planned.sweep.lock, &policy, args.try_endpoints).await?;
     if args.print {
         output::line(planned.sweep.lock.to_yaml()?.trim_end());
@@ -161,15 +163,23 @@ fn beside(sweep: &Sweep, cells: &[CellEstimate]) -> Vec<String> {
 /// Sessions, calls, money and time of a sweep that begins, in two lines at most. None of one that is too large to be played through beforehand,
 /// and none where programs would answer for its benchmark.
 pub(super) fn in_short(sweep: &Sweep) -> Vec<String> {
-    let sessions: usize = sweep.cells().iter().map(|cell| sweep.selected(cell).len()).sum();
-    let has_program = |cell: &Cell| sweep.suite(cell).is_some_and(|suite| suite.calls_at_once().is_some());
-    if sessions > PLAYED_THROUGH || sweep.cells().iter().any(has_program) {
-        return Vec::new();
-    }
-    let cells = estimate(sweep);
+    let Some(cells) = played_through(sweep) else { return Vec::new() };
     let beside = beside(sweep, &cells);
     let beside = (!beside.is_empty()).then(|| beside.join(" · "));
     [totals(sweep, &cells)].into_iter().chain(beside).collect()
+}
+
+/// Money that all sessions of a sweep are expected to take, without its judges; `None` where it is unknown, or nobody plays them through.
+pub(super) fn expected_cost(sweep: &Sweep) -> Option<Money> {
+    played_through(sweep)?.iter().map(|one| one.cost).sum()
+}
+
+/// Estimates of the cells; `None` of a sweep that is too large to be played through, and where programs would answer for its benchmark.
+fn played_through(sweep: &Sweep) -> Option<Vec<CellEstimate>> {
+    let sessions: usize = sweep.cells().iter().map(|cell| sweep.selected(cell).len()).sum();
+    let has_program = |cell: &Cell| sweep.suite(cell).is_some_and(|suite| suite.calls_at_once().is_some());
+    let is_short = sessions <= PLAYED_THROUGH && !sweep.cells().iter().any(has_program);
+    is_short.then(|| estimate(sweep))
 }
 
 fn known(figure: Option<u64>) -> String {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_benchmarks::{Benchmark, Suite, default_setting};
-use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, implied_endpoints};
+use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, SweepId, implied_endpoints};
 use serde_json::Value;
 
 use self::own::{Own, own};
@@ -23,6 +23,8 @@ use crate::price_tables::{misspelt, price_table};
 
 /// Endpoint whose models are simulated.
 const SIMULATED: &str = "sim";
+/// Price of its models: with one a budget can be kept, and a run says $0 in the place of an unknown cost.
+const FREE: &str = "price: { input_per_mtok: 0, output_per_mtok: 0 }";
 /// Endpoint of sentence encoders in-process.
 const ENCODER: &str = "minilm";
 
@@ -92,13 +94,13 @@ fn spec(args: &InitArgs, own: &Own) -> anyhow::Result<String> {
     }
     let mut out = String::new();
     // Writing to a String cannot fail.
-    let _ = write_head(&mut out, args);
+    let _ = write_head(&mut out, args, &sweep_name(args)?);
     out += &benchmarks;
     let used: BTreeSet<&str> = args.models.iter().chain(&judges).map(|model| model.endpoint.as_str()).collect();
     let _ = write_endpoints(&mut out, &used);
     out += "\n# What is measured: endpoint/model, or a mapping with parameters and a price of your own.\nmodels:\n";
     for model in &args.models {
-        let _ = writeln!(out, "  - {model}");
+        let _ = writeln!(out, "  - {}", priced(model));
     }
     out += "  # - { id: openai/gpt-4o-mini, temperature: 0.0, max_tokens: 4096 }\n";
     Ok(out)
@@ -115,13 +117,35 @@ fn names(args: &InitArgs) -> Vec<&BenchmarkName> {
     names
 }
 
-fn write_head(out: &mut String, args: &InitArgs) -> fmt::Result {
+/// Name of the sweep: the one that is given, or that of the file, so that two specs have two folders in `runs`.
+fn sweep_name(args: &InitArgs) -> anyhow::Result<SweepId> {
+    if let Some(name) = &args.name {
+        return Ok(name.clone());
+    }
+    let of_file = args.file.file_stem().and_then(|stem| stem.to_str()?.parse::<SweepId>().ok());
+    of_file.map_or_else(|| "first".parse::<SweepId>().map_err(bad_configuration), Ok)
+}
+
+/// A model as the spec has it: one that is simulated costs nothing.
+fn priced(model: &ModelRef) -> String {
+    match model.endpoint.as_str() == SIMULATED {
+        true => format!("{{ id: {model}, {FREE} }}"),
+        false => model.to_string(),
+    }
+}
+
+fn write_head(out: &mut String, args: &InitArgs, name: &SweepId) -> fmt::Result {
     writeln!(out, "# yaml-language-server: $schema=regatta.schema.json")?;
     writeln!(
         out,
         "# The line above is for editors; write the file that it names with: regatta schema > regatta.schema.json"
     )?;
-    writeln!(out, "name: {}", args.name)?;
+    // A file may be called 2026.yaml, and YAML has numbers and words of its own.
+    let is_plain = name.as_str().starts_with(|c: char| c.is_ascii_alphabetic());
+    match is_plain && !matches!(name.as_str(), "true" | "false" | "null") {
+        true => writeln!(out, "name: {name}")?,
+        false => writeln!(out, "name: {:?}", name.as_str())?,
+    }
     writeln!(out, "seed: 1                   # all randomness derives from it")?;
     writeln!(out, "trials: {:<17} # repetitions of every cell; more tell luck from skill", args.trials)?;
     match args.budget {
@@ -157,6 +181,7 @@ fn write_benchmark(
     )?;
     write_limit(out, args)?;
     if let Some(judge) = judge {
+        let judge = priced(judge);
         writeln!(out, "    judge: {judge}  # answers what the evaluators ask")?;
         if settings.iter().any(|setting| setting.as_str().starts_with("session/")) {
             writeln!(
@@ -196,7 +221,7 @@ fn write_own(
     writeln!(out, "    settings: [{}]  # all: regatta check {}", listed.join(", "), quoted(&folder))?;
     write_limit(out, args)?;
     if let Some(judge) = judge {
-        writeln!(out, "    judge: {judge}  # answers what its scorers ask")?;
+        writeln!(out, "    judge: {}  # answers what its scorers ask", priced(judge))?;
     }
     Ok(())
 }

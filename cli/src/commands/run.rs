@@ -11,7 +11,9 @@ use regatta_proto::{Cause, Money, SweepState, counted};
 use regatta_scorer::Summary;
 use tokio_util::sync::CancellationToken;
 
+use super::check::Planned;
 use crate::args::{ResultArgs, RunArgs};
+use crate::benchmarks::BENCHMARKS;
 use crate::embedded::Embedded;
 use crate::exit::of_state;
 use crate::notice::{Ending, Outcome};
@@ -28,7 +30,11 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let ending = Ending::of(&args.notice)?;
     let rights = Rights::own(args.policy.file.as_deref())?;
-    check_endpoints(&loaded.spec, &rights.policy)?;
+    if let Err(error) = check_endpoints(&loaded.spec, &rights.policy) {
+        // A spec that cannot be planned comes first: no key mends it. No directory is left behind for either.
+        Planned::from(loaded, BENCHMARKS).await?;
+        return Err(error);
+    }
     let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     let leaving = Leaving::on_signals()?;
     let (cache, prices) = (args.cache_dir.as_deref(), args.spec.prices.as_deref());
@@ -127,6 +133,10 @@ async fn conclude(
             let is_stopped = state == SweepState::StoppedByBudget;
             let shortfall = if is_stopped { run.coordinator.shortfall(sweep).await? } else { None };
             shortfall.iter().for_each(|shortfall| output::note(&needs(shortfall)));
+            let expected = if is_stopped { super::check::expected_cost(sweep) } else { None };
+            expected.iter().for_each(|cost| {
+                output::note(&format!("all sessions together were expected to take about {cost}, beside their judges"));
+            });
             let raise = if is_stopped { " --budget +DOLLARS" } else { "" };
             output::note(&format!(
                 "some sessions were not measured; {}continue with: regatta resume {}{raise}",
@@ -149,7 +159,7 @@ fn first_step(summary: &Summary) -> &'static str {
     } else if has(Cause::Quota) {
         "top up the account of the endpoint's key at its provider (quota), then "
     } else if has(Cause::AgentLost) {
-        "correct the agent, unless what ended it was an accident (agent_lost), then "
+        "correct the agent, unless what ended it was an accident (agent_lost), then run the spec again if it has changed, or "
     } else {
         ""
     }

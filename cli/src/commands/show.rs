@@ -78,7 +78,7 @@ pub(crate) async fn run(mut args: ShowArgs) -> anyhow::Result<ExitCode> {
             let wanted = Wanted::new(&args.filters, &known, (cell, item))?;
             let listing = known.list(&args.run, &wanted)?;
             if listing.shown == 0 {
-                output::note("no session is as the filters want it");
+                output::note("no session matches the filters");
                 return Ok(ExitCode::SUCCESS);
             }
             output::line(&listing.table);

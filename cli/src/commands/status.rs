@@ -11,12 +11,13 @@ use regatta_scorer::render_decided_so_far;
 use crate::args::StatusArgs;
 use crate::client::Client;
 use crate::output;
+use crate::run_directory::no_sweep;
 
 pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
     let client = Client::new(&args.client)?;
     match &args.sweep {
         Some(sweep) => {
-            let status = client.status(sweep).await?;
+            let status = client.status(sweep).await.map_err(|error| no_sweep(sweep, &args.client, error))?;
             output::line(&if args.json { serde_json::to_string_pretty(&status)? } else { describe(&status) });
         }
         None => {

@@ -7,11 +7,13 @@ use regatta_coordinator::ConcurrencyChange;
 use crate::args::ThrottleArgs;
 use crate::client::Client;
 use crate::output;
+use crate::run_directory::no_sweep;
 
 pub(crate) async fn run(args: ThrottleArgs) -> anyhow::Result<ExitCode> {
     let ThrottleArgs { sweep, endpoint, calls, client } = args;
     let change = ConcurrencyChange { endpoint, calls };
-    Client::new(&client)?.limit_concurrency(&sweep, &change).await?;
+    let limited = Client::new(&client)?.limit_concurrency(&sweep, &change).await;
+    limited.map_err(|error| no_sweep(&sweep, &client, error))?;
     let endpoint = &change.endpoint;
     output::note(&match calls {
         Some(calls) => format!(

@@ -14,6 +14,7 @@ use crate::client::Client;
 use crate::exit::{BadConfiguration, of_state};
 use crate::output;
 use crate::progress::Progress;
+use crate::run_directory::no_sweep;
 use crate::signals::Leaving;
 
 /// Pause between two looks.
@@ -26,7 +27,8 @@ const REPORT_WITHIN: Duration = Duration::from_secs(300);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn run(args: WatchArgs) -> anyhow::Result<ExitCode> {
-    follow(&Client::new(&args.client)?, &args.sweep, args.tables).await
+    let followed = follow(&Client::new(&args.client)?, &args.sweep, args.tables).await;
+    followed.map_err(|error| no_sweep(&args.sweep, &args.client, error))
 }
 
 /// Shows how `sweep` goes; its end becomes the exit code. Leaving early does not stop the sweep.

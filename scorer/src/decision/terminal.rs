@@ -48,7 +48,7 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
     }
     let names = header.len();
     header.extend(scores.iter().map(|(name, _)| name.clone()));
-    header.extend(scores.is_empty().then(|| "better/worse/tied".to_owned()));
+    header.extend(scores.is_empty().then(|| "better / worse / tied".to_owned()));
     header.extend(has_flags.then(|| "flags".to_owned()));
     header.extend(["coverage", "cost", "session p50", "call p50"].map(str::to_owned));
     let (mut table, columns) = (empty_table(), header.len());

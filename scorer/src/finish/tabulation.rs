@@ -374,7 +374,7 @@ impl<'s> Tabulation<'s> {
             let what_follows = match sessions.scored() {
                 0 => "there are no values.",
                 _ => {
-                    "values are means over the others, and intervals reach from where these would be if all the rest were wrong to where they would be if it were right."
+                    "values are means over the others, and intervals reach from where these would be if all the rest were wrong to where they would be if all were right."
                 }
             };
             notes.push(format!(

@@ -136,6 +136,26 @@ impl Preparing<'_> {
         crate::rendering::render(self.source, &path, template, &self.split.path, record, record.variables.clone())
     }
 
+    /// Refuses a gold that is the name of a column and nothing else: as a template it is this word for every item, which a right reply of
+    /// the simulation has too, so that only real models would be found wrong.
+    fn check_is_no_column(&self, field: &str, gold: &Template) -> Result<(), DataError> {
+        let written = gold.source();
+        let (Some(name), Some(record)) = (written.as_deref().map(str::trim), self.split.records.first()) else {
+            return Ok(());
+        };
+        let Some(value) = record.fields.get(name) else { return Ok(()) };
+        let lists = if value.is_array() {
+            format!(", or, where it holds lists of texts, `golds: {name}`")
+        } else {
+            String::new()
+        };
+        let problem = format!(
+            "is a template, so that the gold of every item is the word {name:?}, which is the name of a column; write \
+             \"{{{{ {name} }}}}\" for what the column holds{lists}"
+        );
+        Err(self.problem(field, problem))
+    }
+
     /// A gold of each record, by `read` from its value in `column`.
     fn column(
         &self,
@@ -164,8 +184,9 @@ impl Preparing<'_> {
     fn texts(&self, kind: &str, gold: &Option<Template>, golds: &Option<String>) -> Result<Vec<Gold>, DataError> {
         match (gold, golds) {
             (Some(template), None) => {
-                let gold =
-                    |record: &Record| Ok(Gold::Texts(vec![self.render(&format!("{kind}.gold"), template, record)?]));
+                let field = format!("{kind}.gold");
+                self.check_is_no_column(&field, template)?;
+                let gold = |record: &Record| Ok(Gold::Texts(vec![self.render(&field, template, record)?]));
                 self.split.records.iter().map(gold).collect()
             }
             (None, Some(column)) => self.column(&format!("{kind}.golds"), column, |value| {
@@ -209,6 +230,7 @@ impl Preparing<'_> {
         if !is_good(spec.absolute) || !is_good(spec.relative) {
             return Err(self.problem("number", "a tolerance must be a number, 0 or more"));
         }
+        self.check_is_no_column("number.gold", &spec.gold)?;
         let gold = |record: &Record| {
             let text = self.render("number.gold", &spec.gold, record)?;
             read_number(&text).map(Gold::Number).ok_or_else(|| {
@@ -221,6 +243,7 @@ impl Preparing<'_> {
     }
 
     fn choice(&self, spec: &definition::ChoiceSpec) -> Result<Prepared, DataError> {
+        self.check_is_no_column("choice.gold", &spec.gold)?;
         let gold = |record: &Record| {
             let text = self.render("choice.gold", &spec.gold, record)?;
             letter(text.trim()).map(Gold::Letter).ok_or_else(|| {

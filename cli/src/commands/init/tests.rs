@@ -55,6 +55,17 @@ fn every_benchmark_has_a_spec_that_is_read_again() {
 }
 
 #[test]
+fn a_sweep_has_the_name_of_its_file_where_that_is_one() {
+    for (file, name) in [("quiz.yaml", "quiz"), ("specs/night-2.yaml", "night-2"), ("my sweep.yaml", "first")] {
+        let text = written(&[file]);
+        assert!(text.contains(&format!("\nname: {name}\n")), "{text}");
+    }
+    assert!(written(&["quiz.yaml", "--name", "mine"]).contains("\nname: mine\n"));
+    let spec = parse_spec(&written(&["2026.yaml"]), &|_| None).unwrap();
+    assert_eq!(spec.name.as_str(), "2026");
+}
+
+#[test]
 fn an_unknown_benchmark_is_told_with_the_one_that_may_have_been_meant() {
     let cli = Cli::try_parse_from(["regatta", "init", "-b", "worfbnech"]).unwrap();
     let Command::Init(args) = cli.command else { panic!("not init") };

@@ -5,14 +5,15 @@ use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table};
 use regatta_catalog::StoredTranscript;
-use regatta_proto::{AttemptId, Flag, ItemId, Transcript, did_you_mean};
+use regatta_proto::{AttemptId, BenchmarkName, Evaluator, Flag, ItemId, Setting, Transcript, did_you_mean};
+use regatta_scorer::Measures;
 use serde::Deserialize;
 
 use super::text;
 use crate::args::ShowFilters;
 use crate::exit::BadConfiguration;
 use crate::plain_table::plain_table;
-use crate::results::{self, ResultLine};
+use crate::results::{self, ResultLine, Scores};
 use crate::transcripts::{self, Session};
 use regatta_viewer::conversation::Words;
 
@@ -26,10 +27,15 @@ struct AttemptLine {
     item: Option<ItemId>,
 }
 
+/// Names of the values that metrics of leaderboards are made of, in each benchmark and setting.
+#[derive(Debug, Default)]
+struct Leading(BTreeMap<(BenchmarkName, Setting), BTreeSet<(Evaluator, String)>>);
+
 /// Results and attempts of a run, as its files list them.
 pub(super) struct Known {
     results: BTreeMap<(u32, ItemId), ResultLine>,
     items: HashMap<AttemptId, ItemId>,
+    leading: Leading,
 }
 
 /// Sessions that are listed.
@@ -109,7 +115,8 @@ impl Known {
         let attempts: Vec<AttemptLine> = results::read_lines(&run.join("attempts.jsonl"))?;
         results::check_results(run, results.len(), attempts.len())?;
         let results = results.into_iter().map(|line| ((line.cell, line.item.clone()), line)).collect();
-        Ok(Self { results, items: attempts.into_iter().filter_map(|line| Some((line.id, line.item?))).collect() })
+        let items = attempts.into_iter().filter_map(|line| Some((line.id, line.item?))).collect();
+        Ok(Self { results, items, leading: Leading::read(run) })
     }
 
     pub(super) fn result(&self, stored: &StoredTranscript) -> Option<&ResultLine> {
@@ -141,14 +148,49 @@ impl Known {
         let all = latest.len() + silent.len();
         let mut rows = Vec::new();
         for (session, (_, _, line)) in latest.iter().filter(|(_, (_, is_wanted, _))| *is_wanted) {
-            rows.push(row(session.cell, session.item.to_string(), *line));
+            rows.push(row(session.cell, session.item.to_string(), *line, &self.leading));
         }
         // Nobody said anything in a session without a transcript.
         let silent = silent.into_iter().filter(|line| wanted.words.is_none() && wanted.wants(line.cell, Some(line)));
         for line in silent {
-            rows.push(row(line.cell, "–".to_owned(), Some(line)));
+            rows.push(row(line.cell, "–".to_owned(), Some(line), &self.leading));
         }
         Ok(Listing { table: table(&rows).to_string(), shown: rows.len(), all })
+    }
+}
+
+impl Leading {
+    /// Those of the run in `run`; none, so that all values are listed, where its measures are not there or not readable.
+    fn read(run: &Path) -> Self {
+        let bytes = std::fs::read(run.join("measures.json")).ok();
+        bytes
+            .and_then(|bytes| Measures::from_json(&bytes).ok())
+            .map_or_else(Self::default, |measures| Self::of(&measures))
+    }
+
+    fn of(measures: &Measures) -> Self {
+        let mut leading = Self::default();
+        for (benchmark, of_benchmark) in &measures.benchmarks {
+            for (setting, metrics) in &of_benchmark.settings {
+                let names = leading.0.entry((benchmark.clone(), setting.clone())).or_default();
+                for metric in metrics.iter().filter(|metric| metric.headline) {
+                    names.extend(metric.measure.values().into_iter().map(|value| (metric.evaluator, value.to_owned())));
+                }
+            }
+        }
+        leading
+    }
+
+    /// The scores of a session that leaderboards are made of; all those of an evaluator of which they take none.
+    fn of_session(&self, line: &ResultLine) -> Option<Scores> {
+        let names = self.0.get(&(line.benchmark.clone(), line.setting.clone()));
+        let shorter = |(evaluator, values): (&Evaluator, &BTreeMap<String, f64>)| {
+            let leads = |name: &str| names.is_some_and(|names| names.contains(&(*evaluator, name.to_owned())));
+            let kept: BTreeMap<String, f64> =
+                values.iter().filter(|(name, _)| leads(name)).map(|(name, value)| (name.clone(), *value)).collect();
+            (*evaluator, if kept.is_empty() { values.clone() } else { kept })
+        };
+        line.scores.as_ref().map(|scores| scores.iter().map(shorter).collect())
     }
 }
 
@@ -159,7 +201,7 @@ const COLUMNS: [&str; 10] =
 /// Texts of one session, a column each.
 type Row = [String; COLUMNS.len()];
 
-fn row(cell: u32, item: String, line: Option<&ResultLine>) -> Row {
+fn row(cell: u32, item: String, line: Option<&ResultLine>, leading: &Leading) -> Row {
     let Some(line) = line else {
         let mut row = Row::default();
         row[0] = cell.to_string();
@@ -167,7 +209,7 @@ fn row(cell: u32, item: String, line: Option<&ResultLine>) -> Row {
         return row;
     };
     let flags: Vec<&str> = line.flags.iter().map(|flag| flag.as_str()).collect();
-    let scores: Vec<String> = line.scores.iter().flat_map(text::scores).collect();
+    let scores: Vec<String> = leading.of_session(line).iter().flat_map(text::scores).collect();
     [
         cell.to_string(),
         item,
@@ -201,6 +243,8 @@ fn table(rows: &[Row]) -> Table {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn row(texts: [&str; COLUMNS.len()]) -> Row {
@@ -213,6 +257,29 @@ mod tests {
         // As wide as it must be, whatever the terminal of the test.
         table.force_no_tty();
         table.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn of_the_scores_those_are_listed_that_leaderboards_are_made_of() {
+        let metric = |evaluator: &str, name: &str, headline: bool| {
+            json!({
+                "evaluator": evaluator, "metric": name, "measure": { "mean": { "value": name } }, "low": 0.0, "high": 1.0,
+                "better": "higher", "unit": "plain", "headline": headline,
+            })
+        };
+        let metrics =
+            [metric("official", "f1", true), metric("official", "recall", false), metric("paper", "f1", false)];
+        let measures = json!({ "v": 1, "benchmarks": { "bench": { "settings": { "plain": metrics } } } });
+        let leading = Leading::of(&Measures::from_json(measures.to_string().as_bytes()).unwrap());
+        let line = json!({
+            "cell": 0, "benchmark": "bench", "setting": "plain", "model": "sim/a", "trial": 0, "item": "one",
+            "outcome": "measured", "cause": null,
+            "scores": { "official": { "f1": 1.0, "recall": 0.5 }, "paper": { "f1": 0.25, "recall": 0.5 } },
+        });
+        let line: ResultLine = serde_json::from_value(line).unwrap();
+        let listed = |leading: &Leading| leading.of_session(&line).iter().flat_map(text::scores).collect::<Vec<_>>();
+        assert_eq!(listed(&leading), ["official: f1 1", "paper: f1 0.25, recall 0.5"]);
+        assert_eq!(listed(&Leading::default())[0], "official: f1 1, recall 0.5");
     }
 
     #[test]
