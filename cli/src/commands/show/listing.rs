@@ -160,7 +160,7 @@ impl Known {
 }
 
 impl Leading {
-    /// Those of the run in `run`; none, so that all values are listed, where its measures are not there or not readable.
+    /// Reads the names from the measures of `run`; none, so that all values are listed, where they are not there or not readable.
     fn read(run: &Path) -> Self {
         let bytes = std::fs::read(run.join("measures.json")).ok();
         bytes
