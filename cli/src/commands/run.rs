@@ -160,6 +160,8 @@ fn first_step(summary: &Summary) -> &'static str {
         "top up the account of the endpoint's key at its provider (quota), then "
     } else if has(Cause::AgentLost) {
         "correct the agent, unless what ended it was an accident (agent_lost), then run the spec again if it has changed, or "
+    } else if has(Cause::CacheMiss) {
+        "run the spec with --cache read_write to ask what the cache does not hold (cache_miss), or "
     } else {
         ""
     }
