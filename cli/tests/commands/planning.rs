@@ -61,6 +61,27 @@ fn running_without_a_key_is_still_refused() {
 }
 
 #[test]
+fn all_missing_keys_are_told_at_once_and_a_wrong_spec_before_any() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = spec(folder.path(), &worfbench(), "");
+    for verb in ["run", "check"] {
+        let error = text(&regatta(&[verb, &spec]).stderr);
+        assert!(error.contains("2 endpoints cannot be used:"), "{error}");
+        for endpoint in ["embed", "openai"] {
+            assert!(error.contains(&format!("endpoint {endpoint} needs a key: set OPENAI_API_KEY")), "{error}");
+        }
+    }
+    let right = std::fs::read_to_string(&spec).expect("the spec");
+    std::fs::write(&spec, right.replace("zero-shot", "zero-shto")).expect("it can be written");
+    for verb in ["run", "check"] {
+        let output = regatta(&[verb, &spec]);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(78), "{error}");
+        assert!(error.contains("did you mean \"zero-shot\"?") && !error.contains("needs a key"), "{error}");
+    }
+}
+
+#[test]
 fn a_plan_without_a_pilot_says_what_it_assumes_and_where_no_number_of_trials_suffices() {
     let folder = tempfile::tempdir().expect("a folder");
     insta::assert_snapshot!(said(&["plan", &spec(folder.path(), &worfbench(), ""), "--detect", "5pp"]));
