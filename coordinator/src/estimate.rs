@@ -2,13 +2,13 @@
 
 mod judging;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BenchmarkName, Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Judge, Lane, ModelRef, ModelSpec, Money,
-    Reply, Role, Served, SessionSeed, Setting, SweepLock, Transcript, Usage,
+    BenchmarkLock, BenchmarkName, Call, Cell, ChatRequest, Circumstances, Event, ItemIndex, Judge, Lane, ModelRef,
+    ModelSpec, Money, Reply, Role, Served, SessionSeed, Setting, SweepLock, Transcript, Usage,
 };
 use serde::Serialize;
 
@@ -137,6 +137,14 @@ pub(crate) fn is_priced(sweep: &Sweep, cell: &Cell) -> bool {
         && judges.all(|judge| is_free(&sweep.lock, judge) || has_price(judge))
 }
 
+/// Judges of `sweep` that are paid for their answers, and of which nobody knows the price.
+#[must_use]
+pub fn unpriced_judges(sweep: &Sweep) -> BTreeSet<&ModelRef> {
+    let judges = sweep.lock.benchmarks.values().flat_map(BenchmarkLock::judges).flat_map(Judge::ids);
+    let lacks_price = |judge: &&ModelRef| sweep.lock.judge(judge).is_none_or(|model| model.price.is_none());
+    judges.filter(|judge| !is_free(&sweep.lock, judge)).filter(lacks_price).collect()
+}
+
 fn is_free(lock: &SweepLock, judge: &ModelRef) -> bool {
     lock.endpoints.get(&judge.endpoint).is_some_and(|endpoint| judging::is_free(endpoint.kind))
 }
@@ -182,9 +190,11 @@ pub(crate) fn play(
             served: Served::default(),
             latency_us: 0,
             first_token_us: None,
+            waited_us: 0,
             at: None,
             lane: Lane::Live,
             from_cache: false,
+            saved: None,
         })));
     }
     transcript

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use regatta_backends::{CellProgress, CostMoments};
+use regatta_backends::{CellProgress, CostMoments, Ledger, LedgerError};
 use regatta_catalog::Sweep;
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, CellIndex, CostSum, Judge, Level, ModelRef, Money, Setting, SweepId,
@@ -39,7 +39,7 @@ pub struct Forecast {
 
 /// Cost of a sweep at its end, as far as its sessions so far tell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Foretold {
+pub enum Foretold {
     /// Everything that is left resembles something that was seen.
     Whole(Forecast),
     /// Lower end of the part that can be told: of a model or a judge that is left too little was seen.
@@ -48,7 +48,8 @@ pub(crate) enum Foretold {
 
 impl Foretold {
     /// The same where `spent` is known to be spent by now, be it that the forecast was made a moment ago.
-    pub(crate) fn once_spent(self, spent: Money) -> Self {
+    #[must_use]
+    pub fn once_spent(self, spent: Money) -> Self {
         match self {
             Self::Whole(Forecast { expected, low, high, level }) => {
                 let [expected, low, high] = [expected, low, high].map(|money| money.max(spent));
@@ -114,7 +115,7 @@ impl Coordinator {
         if let Some(made) = known.filter(|made| begun < made.holds_until) {
             return Ok(made.foretold);
         }
-        let foretold = self.foretell(sweep, progress).await?;
+        let foretold = foretold_cost(&self.ledger, sweep, progress).await?;
         let holds_until = Instant::now() + (begun.elapsed() * EFFORT).max(REFRESH_MIN);
         let mut made = self.forecasts.lock();
         if made.len() >= KEPT_MAX {
@@ -123,40 +124,48 @@ impl Coordinator {
         made.insert(sweep.id.clone(), Made { foretold, holds_until });
         Ok(foretold)
     }
+}
 
-    async fn foretell(&self, sweep: &Sweep, progress: &[CellProgress]) -> Result<Option<Foretold>, CoordinatorError> {
-        // The ledger knows of the rounds so far alone, and results decide whether others follow.
-        if sweep.lock.decide.is_some() {
-            return Ok(None);
-        }
-        let mut moments: BTreeMap<CellIndex, Vec<(String, CostMoments)>> = BTreeMap::new();
-        for (cell, task, known) in self.ledger.cost_moments(&sweep.id).await? {
-            moments.entry(cell).or_default().push((task, known));
-        }
-        let mut groups: BTreeMap<(&BenchmarkName, &Setting, &ModelRef), Group<'_>> = BTreeMap::new();
-        for (of, cell) in progress.iter().filter_map(|of| Some((of, sweep.cell(of.index)?))) {
-            let group = groups.entry((&cell.benchmark, &cell.setting, &cell.model)).or_insert_with(|| Group {
-                whole: GroupCosts { is_priced: is_priced(sweep, cell), ..GroupCosts::of(&cell.model) },
-                tasks: BTreeMap::new(),
-            });
-            group.whole.sessions += of.items;
-            group.whole.left += of.items.saturating_sub(of.recorded);
-            for item in sweep.selected(cell).iter().filter_map(|index| sweep.item(cell, *index)) {
-                group.tasks.entry(&item.task).or_default().sessions += 1;
-            }
-            for (task, known) in moments.get(&of.index).into_iter().flatten() {
-                group.tasks.entry(task.as_str()).or_default().known.merge(known);
-            }
-        }
-        let bills: BTreeMap<ModelRef, CostSum> =
-            self.ledger.costs_by_judge(&sweep.id).await?.into_iter().map(|of| (of.judge, of.cost)).collect();
-        let mut spent = Spent::default();
-        progress.iter().for_each(|cell| spent.by_agents += cell.cost);
-        bills.values().for_each(|cost| spent.by_judges += *cost);
-        let groups: Vec<GroupCosts<'_>> =
-            groups.values().flat_map(|group| by_task(&group.whole, &group.tasks)).collect();
-        Ok(foretell(&groups, &judged(sweep, progress, &bills), spent, sweep.lock.level))
+/// Cost of `sweep` at its end with an interval at the sweep's level, from what `ledger` knows. Reads every attempt. `None` while hardly anything
+/// is known, where prices are unknown, once nothing is left, and of a sweep with a question (`decide`).
+///
+/// # Errors
+/// When the ledger fails.
+pub async fn foretold_cost(
+    ledger: &Ledger,
+    sweep: &Sweep,
+    progress: &[CellProgress],
+) -> Result<Option<Foretold>, LedgerError> {
+    // The ledger knows of the rounds so far alone, and results decide whether others follow.
+    if sweep.lock.decide.is_some() {
+        return Ok(None);
     }
+    let mut moments: BTreeMap<CellIndex, Vec<(String, CostMoments)>> = BTreeMap::new();
+    for (cell, task, known) in ledger.cost_moments(&sweep.id).await? {
+        moments.entry(cell).or_default().push((task, known));
+    }
+    let mut groups: BTreeMap<(&BenchmarkName, &Setting, &ModelRef), Group<'_>> = BTreeMap::new();
+    for (of, cell) in progress.iter().filter_map(|of| Some((of, sweep.cell(of.index)?))) {
+        let group = groups.entry((&cell.benchmark, &cell.setting, &cell.model)).or_insert_with(|| Group {
+            whole: GroupCosts { is_priced: is_priced(sweep, cell), ..GroupCosts::of(&cell.model) },
+            tasks: BTreeMap::new(),
+        });
+        group.whole.sessions += of.items;
+        group.whole.left += of.items.saturating_sub(of.recorded);
+        for item in sweep.selected(cell).iter().filter_map(|index| sweep.item(cell, *index)) {
+            group.tasks.entry(&item.task).or_default().sessions += 1;
+        }
+        for (task, known) in moments.get(&of.index).into_iter().flatten() {
+            group.tasks.entry(task.as_str()).or_default().known.merge(known);
+        }
+    }
+    let bills: BTreeMap<ModelRef, CostSum> =
+        ledger.costs_by_judge(&sweep.id).await?.into_iter().map(|of| (of.judge, of.cost)).collect();
+    let mut spent = Spent::default();
+    progress.iter().for_each(|cell| spent.by_agents += cell.cost);
+    bills.values().for_each(|cost| spent.by_judges += *cost);
+    let groups: Vec<GroupCosts<'_>> = groups.values().flat_map(|group| by_task(&group.whole, &group.tasks)).collect();
+    Ok(foretell(&groups, &judged(sweep, progress, &bills), spent, sweep.lock.level))
 }
 
 /// Sessions and bills of the judges that are paid.

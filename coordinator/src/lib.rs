@@ -57,8 +57,8 @@ pub use dispatch::SHARDS_AT_ONCE;
 pub use doctor::{
     Diagnosis, Finding, LeaseDiagnosis, Patient, PoolState, QueueDiagnosis, RunningSession, SweepDiagnosis,
 };
-pub use estimate::{CellEstimate, JudgeCalls, estimate};
-pub use forecast::Forecast;
+pub use estimate::{CellEstimate, JudgeCalls, estimate, unpriced_judges};
+pub use forecast::{Forecast, Foretold, foretold_cost};
 pub use identity::{
     BearerVerifier, CertificateGrant, CertificateRules, Credential, OwnerQuotas, PeerCertificate, Principal, Quotas,
     Unverified,

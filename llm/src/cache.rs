@@ -38,7 +38,7 @@ pub(crate) struct CachedResponse {
     pub(crate) latency_us: u64,
     pub(crate) first_token_us: Option<u64>,
     pub(crate) at: Option<Timestamp>,
-    /// Cost of the original call, for information; a cached answer is never charged.
+    /// Cost of the original call, which a cached answer saves; it is never charged.
     pub(crate) cost: Option<Money>,
 }
 
@@ -79,9 +79,11 @@ impl CachedResponse {
             served: self.served,
             latency_us: self.latency_us,
             first_token_us: self.first_token_us,
+            waited_us: 0,
             at: self.at,
             lane,
             from_cache: true,
+            saved: self.cost,
         }
     }
 }

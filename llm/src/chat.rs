@@ -156,9 +156,11 @@ impl Caller {
             served: completion.served,
             latency_us: micros(done.latency),
             first_token_us: completion.first_token.map(micros),
+            waited_us: done.waited_us,
             at: Some(done.at),
             lane: Lane::Live,
             from_cache: false,
+            saved: None,
         })
     }
 

@@ -393,6 +393,7 @@ impl Failure {
             at_most: None,
             unpriced: false,
             refused: self.refused,
+            waited_us: 0,
         }
     }
 }

@@ -90,6 +90,8 @@ pub(crate) struct Done<T> {
     pub(crate) at: Timestamp,
     /// Cost of the try; `None` if its price or its usage is unknown.
     pub(crate) cost: Option<Money>,
+    /// Time that the call waited before the successful try; see [`regatta_proto::Call::waited_us`].
+    pub(crate) waited_us: u64,
 }
 
 /// A call that was not answered.
@@ -158,8 +160,8 @@ impl Tries {
         loop {
             match life.step(&once).await {
                 Step::Again => {}
-                Step::Answered { value, latency, at, cost } => {
-                    return Ok(Done { value, tries: life.tries, latency, at, cost });
+                Step::Answered { value, latency, at, cost, waited_us } => {
+                    return Ok(Done { value, tries: life.tries, latency, at, cost, waited_us });
                 }
                 Step::Failed => return Err(GivenUp::Failed(life.tries)),
                 Step::Interrupted => return Err(GivenUp::Interrupted(life.tries)),

@@ -121,9 +121,11 @@ mod tests {
             served: Served::default(),
             latency_us: 1,
             first_token_us: None,
+            waited_us: 0,
             at: None,
             lane: Lane::Live,
             from_cache: false,
+            saved: None,
         }))
     }
 

@@ -144,6 +144,13 @@ pub struct Try {
     /// The model refused, in its provider's field for refusals; only with the class [`ErrorClass::ContentFilter`].
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub refused: bool,
+    /// Time that the call waited before this try, in microseconds, as before the successful one; 0 if it was less than a millisecond.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_us: u64,
+}
+
+const fn is_zero(microseconds: &u64) -> bool {
+    *microseconds == 0
 }
 
 impl Try {
@@ -160,6 +167,7 @@ impl Try {
             at_most: None,
             unpriced: false,
             refused: false,
+            waited_us: 0,
         }
     }
 
@@ -239,6 +247,10 @@ pub struct Call {
     /// Time from sending the successful try to the first token of the answer, in microseconds; only for streamed answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_us: Option<u64>,
+    /// Time that the call waited between the try before and the successful one, in microseconds: the pause after a failure, then for an endpoint
+    /// that is up, money of the budget, and limits. 0 if it was less than a millisecond.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub waited_us: u64,
     /// Time at which the successful try was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
@@ -249,6 +261,9 @@ pub struct Call {
     /// The answer was taken from the response cache: nothing was sent or paid. Usage and latency are those of the original call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub from_cache: bool,
+    /// Cost of the original call of an answer from the response cache, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved: Option<Money>,
 }
 
 /// A call that was given up.

@@ -105,9 +105,11 @@ fn transcript() -> Transcript {
         },
         latency_us: 450_000,
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: Lane::Live,
         from_cache: false,
+        saved: None,
     };
     let gave_up = FailedCall {
         role: Role::Agent,

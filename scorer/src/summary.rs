@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use regatta_backends::{JudgeCosts, OtherCalls, ReportedCost};
+use regatta_backends::{JudgeCosts, OtherCalls, ReportedCost, SavedCost};
 use regatta_benchmarks::{Better, PaperTable, Unit};
 use regatta_proto::{
     BenchmarkName, CostSum, Evaluator, Flag, Level, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage,
@@ -61,6 +61,9 @@ pub struct Summary {
     /// used; those of attempts that were wasted are in it.
     #[serde(default, skip_serializing_if = "is_no_cost")]
     pub failed_tries: CostSum,
+    /// Cost that answers of the response cache would have had.
+    #[serde(default, skip_serializing_if = "SavedCost::is_none")]
+    pub saved: SavedCost,
     /// Costs that providers told themselves, beside ours of the same calls.
     #[serde(default)]
     pub reported: ReportedCost,

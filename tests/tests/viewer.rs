@@ -44,6 +44,10 @@ async fn a_run_is_looked_into_page_by_page() {
         let shown = page(&format!("{of_run}{name}")).await;
         assert!(!shown.contains("src=\"http") && !shown.contains("style=\""), "{name} loads from elsewhere");
     }
+    let overview = page(&of_run).await;
+    for piece in ["Why it is slow", "Of the time of sessions that have ended", "Provider's answers"] {
+        assert!(overview.contains(piece), "{piece} is missing in {overview}");
+    }
     // An item on which an oracle and a bad model differ is told with both sessions.
     let flips = page(&format!("{of_run}/compare?a=sim%2Foracle&b=sim%2Fnoisy-0.5")).await;
     let (of_oracle, of_noisy) = flips.split_once("Higher: sim/noisy-0.5").unwrap();
@@ -161,7 +165,7 @@ async fn a_browser_finds_nothing_to_complain_of() {
         let sent = post(&format!("{ui}{session}/annotate"), &format!("http://{}", host(&ui)), body).await.unwrap();
         assert_eq!(sent.status(), "303", "{}", sent.body);
     }
-    let mut pages: Vec<String> = ["/", "/money", "/schedules"].map(str::to_owned).to_vec();
+    let mut pages: Vec<String> = ["/", "/money", "/endpoints", "/schedules"].map(str::to_owned).to_vec();
     pages.extend(PAGES.iter().filter(|name| **name != "/report").map(|name| format!("/runs/quick{name}")));
     pages.extend(["", "/items", "/sessions/0/0"].map(|name| format!("/runs/flow{name}")));
     for window in Window::ALL {
@@ -232,11 +236,22 @@ async fn a_run_that_was_killed_is_interrupted_and_says_how_it_goes_on() {
     let shown = page(&address).await;
     assert!(shown.contains(">running<") && shown.contains("Queued or under way"), "{shown}");
     assert!(!shown.contains("regatta resume"), "{shown}");
+    // Ten of forty sessions are answered, and all have a price.
+    let foretold = until("a forecast", async || {
+        let shown = page(&address).await;
+        if shown.contains("Money at the end") { Ok(()) } else { Err(shown) }
+    });
+    foretold.await.unwrap();
+    assert!(page(&format!("{ui}/")).await.contains("At the end"));
+    let endpoints = page(&format!("{ui}/endpoints")).await;
+    assert!(endpoints.contains(">answers<") && endpoints.contains("/ui/runs/killed/endpoints"), "{endpoints}");
     going.kill().await.unwrap();
     let shown = page(&address).await;
     let advice = format!("<code>regatta resume {}</code> continues it", directory.canonicalize().unwrap().display());
     assert!(shown.contains(">interrupted<") && shown.contains(&advice), "{shown}");
-    assert!(!shown.contains("sessions a second") && !shown.contains("Time left"), "{shown}");
+    for piece in ["sessions a second", "Time left", "Money at the end"] {
+        assert!(!shown.contains(piece), "{piece} in {shown}");
+    }
     let runs = page(&format!("{ui}/")).await;
     assert!(runs.contains(">interrupted<") && !runs.contains("/s</td>"), "{runs}");
 }

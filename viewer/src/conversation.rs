@@ -184,6 +184,9 @@ fn facts(call: &Call) -> String {
         usage.shown(usage.output, |count| count.to_string()),
         Duration::from_micros(call.latency_us)
     );
+    if call.waited_us > 0 {
+        facts.push_str(&format!(" after waiting {:?}", Duration::from_micros(call.waited_us)));
+    }
     if call.from_cache {
         facts.push_str(", from the cache");
     }

@@ -16,6 +16,7 @@ mod assets;
 pub mod conversation;
 mod differences;
 mod drawing;
+mod forecasts;
 mod forms;
 mod live;
 mod numbers;
@@ -38,8 +39,9 @@ use axum::Router;
 use axum::middleware;
 use axum::response::Redirect;
 use axum::routing::{get, post};
-use regatta_backends::{CellMean, ItemMean};
+use regatta_backends::{AttemptTimes, CellMean, ItemMean};
 use regatta_catalog::DecidedSoFar;
+use regatta_coordinator::Foretold;
 use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +74,8 @@ struct Viewer {
     item_means: Arc<Remembered<Arc<[ItemMean]>>>,
     spending: Arc<Remembered<Arc<Spending>>>,
     sequences: Arc<Remembered<Option<Arc<DecidedSoFar>>>>,
+    times: Arc<Remembered<Arc<[AttemptTimes]>>>,
+    forecasts: Arc<Remembered<Option<Foretold>>>,
     watching: Watching,
     is_asked_for_token: bool,
     /// Steers sweeps for those who may; `None` where nobody does.
@@ -89,6 +93,8 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         means: Arc::default(),
         spending: Arc::default(),
         sequences: Arc::default(),
+        times: Arc::default(),
+        forecasts: Arc::new(Remembered::of_at_most(forecasts::REMEMBERED)),
         item_means: Arc::new(Remembered::of_at_most(ITEM_MEANS)),
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
@@ -98,6 +104,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
     let pages = Router::new()
         .route("/ui/", get(pages::runs::show))
         .route("/ui/money", get(pages::money::of_all))
+        .route("/ui/endpoints", get(pages::all_endpoints::show))
         .route("/ui/schedules", get(pages::schedules::show))
         .route("/ui/runs/{run}", get(pages::run::show))
         .route("/ui/runs/{run}/leaderboard", get(pages::leaderboard::show))

@@ -98,6 +98,7 @@ fn document(page: &Page<'_>) -> Markup {
                         a.brand href="/ui/" { "Regatta" }
                         a href="/ui/" { "Runs" }
                         a href="/ui/money" { "Money" }
+                        a href="/ui/endpoints" { "Endpoints" }
                         a href="/ui/schedules" { "Schedules" }
                         @if page.has_token { a href="/ui/logout" { "Forget the token" } }
                         @if page.events.is_some() { span #live-state .live role="status" {} }

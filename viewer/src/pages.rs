@@ -1,5 +1,6 @@
 //! The pages, one file each.
 
+pub(crate) mod all_endpoints;
 pub(crate) mod annotate;
 mod annotations;
 mod bars;
@@ -17,5 +18,6 @@ pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod schedules;
 pub(crate) mod session;
+mod slow;
 pub(crate) mod steering;
 mod verdicts;

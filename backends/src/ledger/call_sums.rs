@@ -47,15 +47,72 @@ pub struct CallSums {
     /// ended is the result of its session, and not in it.
     #[serde(skip_serializing_if = "is_nothing")]
     pub failed: CostSum,
+    /// Time in which calls of all roles were held up.
+    #[serde(skip_serializing_if = "HeldUp::is_none")]
+    pub held_up: HeldUp,
+    /// Money that the response cache saved, in calls of all roles.
+    #[serde(skip_serializing_if = "SavedCost::is_none")]
+    pub saved: SavedCost,
     /// Costs of the calls for which the provider itself reported a cost.
     pub reported: ReportedCost,
     /// Calls by the model or encoder that answered. At most 64 names, the first in alphabetical order; the others are counted as
     /// `(others)`.
     pub served: BTreeMap<String, u64>,
     /// Sums over the calls of roles other than the agent's. The fields above do not include them, because they are about the model under
-    /// test.
+    /// test, but for `held_up` and `saved`, which are about the session.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub others: BTreeMap<Role, OtherCalls>,
+}
+
+/// Time of calls that was no answer, in microseconds. Calls of a version that did not tell their waits have none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HeldUp {
+    /// Waits before tries: the pause after a failed one, then for an endpoint that is up, money and limits.
+    pub waited_us: u64,
+    /// Tries that failed.
+    pub failed_us: u64,
+}
+
+impl HeldUp {
+    fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.waited_us = self.waited_us.saturating_add(other.waited_us);
+        self.failed_us = self.failed_us.saturating_add(other.failed_us);
+    }
+
+    fn add_failed(&mut self, tries: &[Try]) {
+        for failed in tries {
+            self.merge(&Self { waited_us: failed.waited_us, failed_us: failed.latency_us });
+        }
+    }
+}
+
+/// Costs of the original calls whose answers came from the response cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SavedCost {
+    /// Answers from the response cache of which that is known.
+    pub calls: u64,
+    /// Cost of their original calls, by the prices of then.
+    pub cost: Money,
+}
+
+impl SavedCost {
+    /// `true` if nothing was saved, as far as known.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds the calls of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.cost += other.cost;
+    }
 }
 
 /// Sums over the calls of one role other than the agent's.
@@ -150,6 +207,8 @@ impl CallSums {
             *self.errors.entry(*class).or_default() += count;
         }
         self.failed += other.failed;
+        self.held_up.merge(&other.held_up);
+        self.saved.merge(&other.saved);
         self.reported.merge(&other.reported);
         for (role, calls) in &other.others {
             self.others.entry(*role).or_default().merge(calls);
@@ -161,6 +220,7 @@ impl CallSums {
     }
 
     fn add_failed(&mut self, role: Role, tries: &[Try]) {
+        self.held_up.add_failed(tries);
         if role != Role::Agent {
             if !tries.is_empty() {
                 self.others.entry(role).or_default().add_failed(tries);
@@ -176,6 +236,10 @@ impl CallSums {
     }
 
     fn add(&mut self, call: &Call, label: Option<String>) {
+        self.held_up.merge(&HeldUp { waited_us: call.waited_us, failed_us: 0 });
+        if let Some(cost) = call.saved {
+            self.saved.merge(&SavedCost { calls: 1, cost });
+        }
         if call.role != Role::Agent {
             let others = self.others.entry(call.role).or_default();
             others.calls += 1;

@@ -29,7 +29,7 @@ mod views;
 use std::path::Path;
 
 pub use self::audit::{AUDIT_READ_MAX, AuditOutcome, AuditResult, AuditRow, NewAuditEntry};
-pub use self::call_sums::{CallSums, OtherCalls, ReportedCost};
+pub use self::call_sums::{CallSums, HeldUp, OtherCalls, ReportedCost, SavedCost};
 pub use self::calls::LedgerFuture;
 pub use self::cost::SweepCost;
 pub use self::error::{LedgerError, StoreError};
@@ -57,8 +57,8 @@ pub use self::storage::{
     Credits, EndedUse, OBJECT_BYTES_MIN, ObjectRow, ObjectState, ObjectUse, ObjectUses, REMOVAL_MAX, StorageQuota,
 };
 pub use self::views::{
-    CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemMean, ItemOrder, ItemPage, ItemQuery,
-    ListedSession, ScoreValue, SessionView, Standing,
+    AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ITEMS_FOUND_MAX, ItemMean, ItemOrder, ItemPage,
+    ItemQuery, ListedSession, ScoreValue, SessionView, Standing,
 };
 #[cfg(feature = "faults")]
 use crate::faults::Troubles;

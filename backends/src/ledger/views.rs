@@ -158,6 +158,19 @@ pub struct DaySpending {
     pub cost: CostSum,
 }
 
+/// Time that the attempts of a cell took, as far as they told their end: lost ones are left out, of which nobody knows how long they ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttemptTimes {
+    /// The cell.
+    pub cell: CellIndex,
+    /// Number of attempts.
+    pub attempts: u64,
+    /// Microseconds from their starts to their ends.
+    pub lasted_us: u64,
+    /// Microseconds of calls that were answered, of all roles, but not from the response cache.
+    pub answering_us: u64,
+}
+
 /// Mean of a value over a cell's sessions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellMean {

@@ -1,8 +1,8 @@
 //! Reads for viewers of sweeps.
 
 use regatta_backends::ledger::{
-    CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, RecordState, ScoreValue,
-    SessionRecord, Standing,
+    AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, RecordState,
+    ScoreValue, SessionRecord, Standing,
 };
 use regatta_proto::{Cause, CellIndex, Evaluator, Flag, Flags, ItemIndex, Outcome, SweepId};
 use serde_json::json;
@@ -171,4 +171,12 @@ pub(crate) async fn endings_flags_days_and_means_are_counted_by_cell(world: Worl
         DaySpending { cell: CellIndex(cell), day, attempts, cost }
     };
     assert_eq!(world.ledger.spending_by_day(&sweep).await.unwrap(), [spent(0, 4), spent(1, 4), spent(2, 1)]);
+    // Each attempt lasted a second.
+    let took = |cell, attempts| AttemptTimes {
+        cell: CellIndex(cell),
+        attempts,
+        lasted_us: attempts * 1_000_000,
+        answering_us: attempts * 1_234_567,
+    };
+    assert_eq!(world.ledger.attempt_times(&sweep).await.unwrap(), [took(0, 4), took(1, 4), took(2, 1)]);
 }

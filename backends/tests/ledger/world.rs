@@ -381,9 +381,11 @@ fn call(attempt: u32, at: u32) -> Call {
         served: Served { model: Some(format!("model of attempt {attempt}")), ..Served::default() },
         latency_us: u64::from(1000 * attempt + at),
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: Lane::Live,
         from_cache: false,
+        saved: None,
     }
 }
 

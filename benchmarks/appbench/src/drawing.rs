@@ -26,3 +26,43 @@ pub(crate) fn drawing(entry: &Entry, phone: &Phone, text: &str) -> Drawing {
         is_same.get(call).copied().unwrap_or(false)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vectors;
+
+    /// The drawing of a plan for an item whose gold is two calls of Library and two of Garden.
+    fn shown(plan: &str) -> String {
+        let data = vectors::miniature();
+        let drawing = drawing(data.find("mm-000").unwrap(), &data.phone, plan);
+        let nodes = drawing.nodes.iter().map(|node| format!("{} {}", node.presence.as_str(), node.label));
+        let edges = drawing.edges.iter().map(|edge| format!("{} {}-{}", edge.presence.as_str(), edge.from, edge.to));
+        nodes.chain(edges).collect::<Vec<_>>().join("\n")
+    }
+
+    fn gold() -> String {
+        let data = vectors::miniature();
+        let pairs = paper::gold_pairs(&data.find("mm-000").unwrap().gold);
+        pairs.map(|(app, call)| format!("{app}: [{call}]\n")).collect()
+    }
+
+    #[test]
+    fn the_gold_plan_is_matched_node_by_node_and_edge_by_edge() {
+        let shown = shown(&gold());
+        assert_eq!(shown.matches("matched Library: ").count(), 2, "{shown}");
+        assert_eq!(shown.matches("matched Garden: ").count(), 2, "{shown}");
+        assert!(shown.contains("\nmatched 0-1") && shown.contains("\nmatched 2-3"), "{shown}");
+        assert!(!shown.contains("missing") && !shown.contains("extra") && !shown.contains("changed"), "{shown}");
+    }
+
+    #[test]
+    fn calls_with_other_arguments_are_changed_those_left_out_missing_and_those_of_other_apps_extra() {
+        let first = "title, author, branch, shelf = findbook(#title='Emma')";
+        let shown = shown(&format!("Library: [{first}]\nFerry: [x = sail(#to='Romanshorn')]"));
+        assert!(shown.starts_with("changed Library: title, author, branch, shelf = findbook"), "{shown}");
+        assert!(shown.contains("\nextra Ferry: x = sail"), "{shown}");
+        assert_eq!(shown.matches("missing Library: ").count(), 1, "{shown}");
+        assert_eq!(shown.matches("missing Garden: ").count(), 2, "{shown}");
+    }
+}

@@ -12,6 +12,7 @@ mod items;
 mod official;
 mod paper;
 mod parse;
+mod phone_picture;
 mod prompts;
 mod scoring;
 mod session;

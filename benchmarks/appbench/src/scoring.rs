@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Drawing, Score, Scores, delegated};
+use regatta_benchmarks::{Drawing, Picture, Score, Scores, delegated};
 use regatta_proto::{Evaluator, Event, Role, Transcript};
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,7 @@ use super::exec::{self, Outcome};
 use super::official::{self, app_selection::Selection};
 use super::paper;
 use super::parse::{Line, apps, lines};
+use super::phone_picture;
 use super::session::texts;
 use super::stepwise::{Toolbox, Walk};
 
@@ -81,11 +82,27 @@ pub(crate) fn drawings(data: &Data, entry: &Entry, transcript: &Transcript) -> V
     if used_tools(transcript) {
         return Vec::new();
     }
-    let text = match Answer::of(data, transcript) {
+    vec![drawing::drawing(entry, &data.phone, &written(data, transcript))]
+}
+
+/// The phone with the apps that were called, and those of the gold.
+pub(crate) fn pictures(data: &Data, toolbox: &Toolbox, entry: &Entry, transcript: &Transcript) -> Vec<Picture> {
+    if used_tools(transcript) {
+        let walk = Walk::of(data, toolbox, entry, transcript.replies(Role::Agent));
+        let apps = walk.executed.iter().map(|call| &*call.app);
+        return vec![phone_picture::picture(entry, &data.phone, apps)];
+    }
+    let text = written(data, transcript);
+    let calls = lines(&text);
+    vec![phone_picture::picture(entry, &data.phone, calls.iter().map(|line| line.app))]
+}
+
+/// The plan as it was written; empty where none was.
+fn written<'t>(data: &Data, transcript: &'t Transcript) -> Cow<'t, str> {
+    match Answer::of(data, transcript) {
         Answer::Plan(text) => text,
         Answer::Dropped => Cow::Borrowed(""),
-    };
-    vec![drawing::drawing(entry, &data.phone, &text)]
+    }
 }
 
 /// `true` if a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError,
+    Step, Suite, Table, Verdicts,
 };
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -113,6 +113,11 @@ impl Suite for Loaded {
         _verdicts: &dyn Verdicts,
     ) -> Vec<Drawing> {
         self.entry(item).map(|entry| scoring::drawings(&self.data, entry, transcript)).unwrap_or_default()
+    }
+
+    fn pictures(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        let entry = self.entry(item);
+        entry.map(|entry| scoring::pictures(&self.data, &self.toolbox, entry, transcript)).unwrap_or_default()
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    ToolAnswer, ToolRequest, Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
+    Suite, Table, ToolAnswer, ToolRequest, Verdicts,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Evaluator, ItemIndex, MemberName, Question, Reply, Role, SessionSeed, Setting, Transcript,
@@ -194,6 +194,22 @@ impl Suite for Loaded {
 
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, cells)
+    }
+
+    /// The requests, whatever scored them.
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        _evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        let Some(utterance) = self.utterance(item) else { return Vec::new() };
+        let mode = Mode::of(setting);
+        let today = mode.as_ref().map_or(TODAY, |mode| mode.today);
+        let Ok(run) = self.run(utterance, transcript, mode.as_ref()) else { return Vec::new() };
+        structured::drawing(utterance, today, &run).into_iter().collect()
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

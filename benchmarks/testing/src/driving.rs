@@ -22,9 +22,11 @@ pub fn answered(role: Role, request: ChatRequest, reply: Reply) -> Event {
         served: Served::default(),
         latency_us: 1,
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: Lane::Live,
         from_cache: false,
+        saved: None,
     }))
 }
 

@@ -1,4 +1,4 @@
-//! `regatta check` and `regatta run --dry-run`: everything but running.
+//! `regatta check` and `regatta run --dry-run`: a plan, and what it takes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,14 +10,15 @@ use comfy_table::{ContentArrangement, Table, presets};
 use regatta_backends::Blobs;
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
-use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan};
-use regatta_proto::{Cell, Money, counted};
+use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan, unpriced_judges};
+use regatta_proto::{BenchmarkLock, Cell, Money, counted};
 use regatta_scorer::{Aim, Outlook, outlooks};
 use serde::Serialize;
 
 use super::check_benchmark;
 use super::first_prompt::first_prompt;
 use super::outlook::aim;
+use super::plan_money;
 use super::rounds_outlook::{RoundsOutlook, rounds_outlooks};
 use super::rounds_pilot::RoundsPilot;
 use super::time_outlook;
@@ -157,7 +158,7 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
 /// Lines on judges, external agents and time, as far as there are any.
 fn beside(sweep: &Sweep, cells: &[CellEstimate]) -> Vec<String> {
     let time = time_outlook::line(&sweep.lock, cells);
-    judging(cells).into_iter().chain(agents(cells)).chain(time).collect()
+    judging(sweep, cells).into_iter().chain(agents(cells)).chain(time).collect()
 }
 
 /// Sessions, calls, money and time of a sweep that begins, in two lines at most. None of one that is too large to be played through beforehand,
@@ -210,40 +211,29 @@ fn totals(sweep: &Sweep, cells: &[CellEstimate]) -> String {
     let others = cells.iter().filter_map(|one| one.others_cost).sum::<Money>();
     let has_others = cells.iter().any(|one| one.others_cost.is_some());
     let others = if has_others { format!(" ({others} of it for users and environments)") } else { String::new() };
-    let players = sweep.lock.benchmarks.values().flat_map(|benchmark| benchmark.roles.iter().map(|(_, model)| model));
+    let players = sweep.lock.benchmarks.values().flat_map(BenchmarkLock::players);
     let models = sweep.lock.models.iter().chain(players);
     let unpriced: BTreeSet<_> = models.filter(|model| model.price.is_none()).map(|model| &model.id).collect();
-    let unknown = match unpriced.len() as u64 {
-        0 => String::new(),
-        unpriced => format!(", with {} of unknown price", counted(unpriced, "model", "models")),
-    };
+    let at_most = foreseen().map(|one| one.at_most).sum::<Option<Money>>();
+    let is_known = foreseen().any(|one| one.cost.is_some());
     let beside = if cells.iter().any(|one| one.calls.is_none()) { " beside those of external agents" } else { "" };
     format!(
-        "{}, {}, {}{beside}: {}{others}, at most {} in one try each{unknown}",
+        "{}, {}, {}{beside}: {}{others}{}{}",
         counted(cells.len() as u64, "cell", "cells"),
         counted(sum(|one| one.sessions), "session", "sessions"),
         counted(sum(|one| one.calls.unwrap_or_default()), "call", "calls"),
-        about(foreseen().map(|one| one.cost)),
-        // Nothing bounds what has no price.
-        money(foreseen().map(|one| one.at_most).sum::<Option<Money>>().filter(|_| foreseen().next().is_some())),
+        plan_money::about(foreseen().map(|one| one.cost)),
+        plan_money::bound(at_most, is_known, " in one try each"),
+        plan_money::unpriced(&unpriced, "price"),
     )
 }
 
-/// `about $1`, `at least about $1` where some of the amounts are unknown, and `about unknown` where all are, or there are none.
-fn about(amounts: impl Iterator<Item = Option<Money>>) -> String {
-    let (known, unknown): (Vec<_>, Vec<_>) = amounts.partition(Option::is_some);
-    let sum: Money = known.iter().copied().flatten().sum();
-    match (known.is_empty(), unknown.is_empty()) {
-        (true, _) => "about unknown".to_owned(),
-        (false, true) => format!("about {sum}"),
-        (false, false) => format!("at least about {sum}"),
-    }
-}
-
 /// A line on judges' calls, where there are any.
-fn judging(cells: &[CellEstimate]) -> Option<String> {
+fn judging(sweep: &Sweep, cells: &[CellEstimate]) -> Option<String> {
     let mut all = JudgeCalls::NONE;
     cells.iter().filter_map(|one| one.judges).for_each(|judges| all += judges);
+    let asked = || cells.iter().filter_map(|one| one.judges).filter(|judges| judges.calls > 0);
+    let is_known = asked().any(|judges| judges.cost.is_some());
     let unknown = cells.iter().filter(|one| one.judges.is_none()).count();
     let beside = match unknown {
         0 => String::new(),
@@ -251,12 +241,13 @@ fn judging(cells: &[CellEstimate]) -> Option<String> {
     };
     (all.calls > 0 || unknown > 0).then(|| {
         format!(
-            "judges: {}, {} tokens in, {} out: about {}, at most {}{beside}",
+            "judges: {}, {} tokens in, {} out: {}{}{}{beside}",
             counted(all.calls, "call", "calls"),
             all.input_tokens,
             all.output_tokens,
-            money(all.cost),
-            money(all.at_most)
+            plan_money::about(asked().map(|judges| judges.cost)),
+            plan_money::bound(all.at_most, is_known, ""),
+            plan_money::unpriced(&unpriced_judges(sweep), "judge_price"),
         )
     })
 }

@@ -25,6 +25,7 @@ pub(crate) mod migrate;
 mod outlook;
 pub(crate) mod pause;
 pub(crate) mod plan;
+mod plan_money;
 pub(crate) mod prices;
 pub(crate) mod repair;
 pub(crate) mod replay;

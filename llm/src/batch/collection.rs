@@ -122,9 +122,11 @@ impl BatchClient {
             served: completion.served,
             latency_us: duration_us(batch.created_at, batch.ended_at),
             first_token_us: None,
+            waited_us: 0,
             at: batch.created_at,
             lane: Lane::Batch,
             from_cache: false,
+            saved: None,
         }
     }
 

@@ -378,8 +378,9 @@ async fn answers_of_a_batch_are_kept_for_the_next_time() {
     let (session, request) = (Session { cache: CacheMode::ReadWrite, ..Session::new() }, request());
     let call = session.call(&request);
     assert!(client.kept(&call).await.is_none());
-    client.collect("0a1b", "batch_1", &[call]).await.unwrap();
+    let collected = client.collect("0a1b", "batch_1", &[call]).await.unwrap();
     let kept = client.kept(&call).await.unwrap();
+    assert_eq!(kept.saved, collected.calls[0].as_ref().unwrap().cost, "what it would have cost again");
     assert_eq!((kept.reply.text.as_deref(), kept.cost, kept.from_cache), (Some("hello"), Some(Money::ZERO), true));
 }
 

@@ -15,6 +15,9 @@ use crate::retry::Schedule;
 
 use super::{Answered, Ready, Tries, TryContext};
 
+/// Shortest wait that transcripts tell. Every try waits some microseconds for its permit.
+const NOTICED: Duration = Duration::from_millis(1);
+
 /// A call in progress.
 pub(super) struct Life<'a> {
     all: &'a Tries,
@@ -30,10 +33,12 @@ pub(super) struct Life<'a> {
     refused: Option<Refused>,
     /// Time of tries and back-off. Waiting for our own permits and money does not count, because it is not the endpoint's fault.
     spent: Duration,
+    /// Time waited since the last try that `tries` has: for its retry, and for everything that the next one needs.
+    waited: Duration,
 }
 
 pub(super) enum Step<T> {
-    Answered { value: T, latency: Duration, at: Timestamp, cost: Option<Money> },
+    Answered { value: T, latency: Duration, at: Timestamp, cost: Option<Money>, waited_us: u64 },
     Again,
     Failed,
     Interrupted,
@@ -56,6 +61,7 @@ impl<'a> Life<'a> {
             schedule: None,
             refused: None,
             spent: Duration::ZERO,
+            waited: Duration::ZERO,
         }
     }
 
@@ -82,12 +88,15 @@ impl<'a> Life<'a> {
         Fut: Future<Output = Result<T, Failure>>,
     {
         let (ask, since) = (self.ask(), self.all.clock.now());
+        let waiting = Instant::now();
         let ready = self.all.make_ready(&self.context, self.at_most, &ask);
-        let Ready { pass, mut reservation, mut permit } = match self.context.interrupt.run_until_cancelled(ready).await
-        {
+        let ready = self.context.interrupt.run_until_cancelled(ready).await;
+        self.waited += waiting.elapsed();
+        let Ready { pass, mut reservation, mut permit } = match ready {
             Some(Ok(ready)) => ready,
             Some(Err(used_up)) => {
-                self.tries.push(used_up.into_try());
+                let waited_us = self.take_waited();
+                self.tries.push(Try { waited_us, ..used_up.into_try() });
                 return Step::Failed;
             }
             None => return Step::Interrupted,
@@ -115,7 +124,7 @@ impl<'a> Life<'a> {
         match result {
             Ok(value) => {
                 let cost = self.answered(&value, latency, at, permit, reservation);
-                Step::Answered { value, latency, at, cost }
+                Step::Answered { value, latency, at, cost, waited_us: self.take_waited() }
             }
             Err(failure) => self.failed(failure, latency, at, (pass, permit, reservation)).await,
         }
@@ -193,7 +202,8 @@ impl<'a> Life<'a> {
         }
         // A probe tests the endpoint and tells nothing about its call, which might make hundreds of them.
         if !(is_held && was_probe) {
-            self.tries.push(failed);
+            let waited_us = self.take_waited();
+            self.tries.push(Try { waited_us, ..failed });
         }
         if is_held {
             return Step::Again;
@@ -204,10 +214,19 @@ impl<'a> Life<'a> {
         self.tries.extend(poison);
         let Some(delay) = delay else { return Step::Failed };
         self.spent += delay;
-        match self.context.interrupt.run_until_cancelled(sleep(delay)).await {
+        let waiting = Instant::now();
+        let slept = self.context.interrupt.run_until_cancelled(sleep(delay)).await;
+        self.waited += waiting.elapsed();
+        match slept {
             Some(()) => Step::Again,
             None => Step::Interrupted,
         }
+    }
+
+    /// The time waited so far, in microseconds, which the entry of the try has that ends the wait.
+    fn take_waited(&mut self) -> u64 {
+        let waited = std::mem::take(&mut self.waited);
+        if waited < NOTICED { 0 } else { u64::try_from(waited.as_micros()).unwrap_or(u64::MAX) }
     }
 
     /// Reports the endpoint's signals to the fleet.

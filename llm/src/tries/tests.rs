@@ -132,6 +132,25 @@ async fn a_retry_after_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_tells_how_long_it_waited_for_its_retry_and_for_its_permit() {
+    let tries_of_one = tries(1, None, RETRIES);
+    let told = Failure { retry_after: Some(Duration::from_secs(20)), ..failure(ErrorClass::RateLimited) };
+    let done = run(&tries_of_one, &[told]).await.unwrap();
+    assert_eq!(done.tries[0].waited_us, 0, "nothing was before it");
+    assert!((20_000_000..20_600_000).contains(&done.waited_us), "{}", done.waited_us);
+
+    let tries = tries(1, None, RETRIES);
+    let interrupt = CancellationToken::new();
+    let slow = || async {
+        sleep(Duration::from_secs(5)).await;
+        answer()
+    };
+    let calls = [1, 2].map(|seed| tries.run(context(seed, &interrupt), slow));
+    let waited: Vec<u64> = join_all(calls).await.into_iter().map(|done| done.unwrap().waited_us).collect();
+    assert!((4_900_000..5_100_000).contains(&waited[1].abs_diff(waited[0])), "{waited:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn waiting_for_a_retry_holds_no_permit() {
     let tries = tries(1, None, Retries { base_delay_ms: 60_000, ..RETRIES });
     let begun = Instant::now();

@@ -5,6 +5,7 @@ use regatta_proto::CostSum;
 use super::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
 use crate::decided::{headline, sentences as answers};
 use crate::leaderboard::{align, empty_table, in_short, written};
+use crate::report::costs::saved;
 use crate::report::filtered;
 use crate::report::numbers::{
     NOTHING, at_most, brief, counted, duration, grouped, median, percent, session_median, shown, waste,
@@ -98,6 +99,7 @@ fn totals(summary: &Summary) -> String {
         lines.push(format!("billed {}", at_most(summary, most)));
     }
     lines.push(format!("paid for nothing: {}", waste(spent, summary.failed_tries)));
+    lines.extend(saved(summary).map(|saved| format!("saved by the response cache: {saved}")));
     if spent.unmeasured != CostSum::default() {
         lines.push(format!("spent on sessions without a score: {}", spent.unmeasured));
     }

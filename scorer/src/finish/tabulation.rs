@@ -243,6 +243,7 @@ impl<'s> Tabulation<'s> {
             sessions,
             spending: spent,
             failed_tries: all_calls.failed,
+            saved: all_calls.saved,
             reported: all_calls.reported,
             others: all_calls.others,
             judging,

@@ -76,11 +76,19 @@ pub(crate) fn section(summary: &Summary) -> Section {
                         ),
                     ),
                 ])
+                .chain(saved(summary).map(|saved| ("Saved by the response cache".to_owned(), saved)))
                 .collect(),
         ),
     ];
     blocks.extend(reported(&summary.reported));
     Section { id: "cost", title: "Cost, attempts and waste".to_owned(), is_folded: true, blocks }
+}
+
+/// Money that answers of the response cache would have cost; `None` where it saved nothing, as far as known.
+pub(crate) fn saved(summary: &Summary) -> Option<String> {
+    let saved = summary.saved;
+    (!saved.is_none())
+        .then(|| format!("{} for {}, by the prices of then", saved.cost, counted(saved.calls, "call", "calls")))
 }
 
 /// The provider's own figures beside ours, where there are any.

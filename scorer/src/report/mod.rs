@@ -5,7 +5,7 @@ mod axis;
 mod bars;
 mod comparison;
 mod content;
-mod costs;
+pub(crate) mod costs;
 pub(crate) mod filtered;
 pub(crate) mod funnel;
 mod html;

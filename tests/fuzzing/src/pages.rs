@@ -19,7 +19,7 @@ const REQUESTS_MAX: usize = 2;
 /// Method and path of a route of the pages.
 type Route = (&'static str, &'static str);
 
-const ROUTES: [Route; 21] = [
+const ROUTES: [Route; 22] = [
     ("GET", "/ui/"),
     ("GET", "/ui/money"),
     ("GET", "/ui/schedules"),
@@ -41,6 +41,7 @@ const ROUTES: [Route; 21] = [
     ("GET", "/ui/logout"),
     ("GET", "/ui/runs/\u{1d}/cancel"),
     ("POST", "/ui/runs/\u{1d}/steer"),
+    ("GET", "/ui/endpoints"),
 ];
 
 /// Media types in which a browser looks for markup.

@@ -46,6 +46,7 @@ pub(crate) fn pages(filled: &Filled) -> Vec<(&'static str, String)> {
     let of_all = [
         ("Runs", "/ui/".to_owned()),
         ("Money of all runs", "/ui/money".to_owned()),
+        ("Endpoints of all runs", "/ui/endpoints".to_owned()),
         ("Schedules", "/ui/schedules".to_owned()),
     ];
     of_all.into_iter().chain(of_run.into_iter().map(|(name, rest)| (name, format!("{run}{rest}")))).collect()

@@ -225,7 +225,8 @@ fn of_the_best(metric: &SummaryMetric, best: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_scorer::Estimate;
+    use regatta_proto::{CostSum, Money};
+    use regatta_scorer::{Estimate, Spending};
 
     use super::*;
 
@@ -260,5 +261,41 @@ mod tests {
     fn what_is_withheld_is_told_neither_by_a_bar_nor_by_its_neighbours() {
         let metrics = [metric(0.5, Better::Higher, false), metric(1.0, Better::Higher, true)];
         assert_eq!(parts(&metrics), [Some(1.0), None]);
+    }
+
+    /// A row of `model` with a value of the metric, and money.
+    fn row(model: &str, value: f64, cost: CostSum) -> LeaderboardRow {
+        let metric = metric(value, Better::Higher, false);
+        let spending = Spending { cost, ..Spending::default() };
+        serde_json::from_value(serde_json::json!({
+            "benchmark": "worfbench", "setting": "two-shot", "model": model, "simulated": false, "items": 4,
+            "sessions": { "total": 4, "measured": 4, "model_failures": 0, "not_measured": 0, "not_run": 0 },
+            "coverage": 1.0, "metrics": [metric], "spending": spending,
+        }))
+        .unwrap()
+    }
+
+    fn sorted(rows: &[LeaderboardRow], by: &str) -> Vec<String> {
+        let mut rows: Vec<&LeaderboardRow> = rows.iter().collect();
+        sort(&mut rows, by, |row| row.metrics.first().cloned());
+        rows.iter().map(|row| row.model.model.clone()).collect()
+    }
+
+    #[test]
+    fn rows_are_ordered_by_the_metric_by_money_or_by_model_and_what_is_unknown_is_not_the_cheapest() {
+        let cost = |known, unknown_calls| CostSum { known: Money(known), unknown_calls };
+        let rows = [row("h/b", 0.5, cost(30, 0)), row("h/c", 0.9, cost(20, 0)), row("h/a", 0.7, cost(1, 2))];
+        assert_eq!(sorted(&rows, ""), ["c", "a", "b"]);
+        assert_eq!(sorted(&rows, "cost"), ["c", "b", "a"]);
+        assert_eq!(sorted(&rows, "model"), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_metric_of_which_less_is_better_has_its_lowest_first_and_what_is_withheld_last() {
+        let mut rows = ["h/a", "h/b", "h/c"].map(|model| row(model, 0.5, CostSum::default()));
+        for (row, (value, withheld)) in rows.iter_mut().zip([(0.9, false), (0.1, true), (0.2, false)]) {
+            row.metrics = vec![metric(value, Better::Lower, withheld)];
+        }
+        assert_eq!(sorted(&rows, ""), ["c", "a", "b"]);
     }
 }

@@ -1,5 +1,6 @@
 //! Costs: of all runs, and of one run by model and by day.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use axum::response::Response;
 use jiff::civil::Date;
 use jiff::{Span, Timestamp};
 use maud::{Markup, html};
-use regatta_backends::{CellProgress, DaySpending};
-use regatta_proto::{CellIndex, CostSum, Money};
+use regatta_backends::{CellProgress, DaySpending, SavedCost};
+use regatta_proto::{CellIndex, CostSum, Money, OwnerName};
 use regatta_scorer::Standing;
 
 use super::leaderboard;
@@ -31,9 +32,11 @@ pub(crate) async fn of_all(
     let Runs { runs, problems, next } = viewer.source.runs(after.as_ref()).await?;
     let mut rows = Vec::new();
     let mut sum = CostSum::default();
+    let mut owners: BTreeMap<Option<&OwnerName>, Owned> = BTreeMap::new();
     for run in &runs {
         let progress = progress::of(run).await?;
         sum += progress.cost();
+        owners.entry(run.row.owner.as_ref()).or_default().add(&progress);
         rows.push((run, progress));
     }
     let body = html! {
@@ -63,6 +66,7 @@ pub(crate) async fn of_all(
                 }
             }))
             (pager("/ui/money", after.as_ref(), next.as_ref()))
+            (by_owner(&owners))
         }
     };
     let page = Page {
@@ -72,6 +76,55 @@ pub(crate) async fn of_all(
         ..Page::bare(body)
     };
     Ok(page::respond(page))
+}
+
+/// Runs of one owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Owned {
+    runs: u64,
+    cost: CostSum,
+    judges: CostSum,
+    maybe_spent: u64,
+}
+
+impl Owned {
+    fn add(&mut self, progress: &Progress) {
+        self.runs += 1;
+        self.cost += progress.cost();
+        self.judges += progress.judges;
+        self.maybe_spent += progress.totals.maybe_spent;
+    }
+}
+
+/// Sums by owner of the runs of the page, who has spent most first; nothing of runs on disk, which have no owners.
+fn by_owner(owners: &BTreeMap<Option<&OwnerName>, Owned>) -> Markup {
+    let mut rows: Vec<_> = owners.iter().collect();
+    rows.sort_by_key(|(owner, owned)| (Reverse(owned.cost.known), **owner));
+    html! {
+        @if owners.keys().any(Option::is_some) {
+            h2 { "By owner" }
+            p.hint { "Of the runs above." }
+            (scrolled("Money by owner", html! {
+                table {
+                    thead { tr {
+                        th scope="col" { "Owner" } th.number scope="col" { "Runs" } th.number scope="col" { "Spent in all" }
+                        th.number scope="col" { "By judges" } th.number scope="col" { "Perhaps spent" }
+                    } }
+                    tbody {
+                        @for (owner, owned) in rows {
+                            tr {
+                                th scope="row" { @match owner { Some(owner) => { (owner.as_str()) } None => { "nobody: of a version before owners" } } }
+                                td.number { (numbers::count(owned.runs)) }
+                                td.number { (numbers::cost(owned.cost)) }
+                                td.number { (numbers::cost(owned.judges)) }
+                                td.number { (Money(owned.maybe_spent)) }
+                            }
+                        }
+                    }
+                }
+            }))
+        }
+    }
 }
 
 pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String>) -> Result<Response, Problem> {
@@ -106,6 +159,9 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
                 "Sessions " (numbers::cost(progress.totals.cost)) ", judges " (numbers::cost(progress.judges)) ", in all " b { (numbers::cost(progress.cost())) }
                 @if let Some(budget) = run.row.budget { " of a budget of " (budget) } "."
                 @if progress.totals.maybe_spent > 0 { " On top, at most " (Money(progress.totals.maybe_spent)) " for tries of which the provider did not tell." }
+                @if !spending.saved.is_none() {
+                    " The response cache saved " (spending.saved.cost) " for " (numbers::counted(spending.saved.calls, "call", "calls")) ", by the prices of then."
+                }
             }
             (scrolled("Money by model", by_model(&models, &failed, &standings)))
             @if !judges.is_empty() {
@@ -139,6 +195,7 @@ pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(name): Path<String
 pub(crate) struct Spending {
     /// Money of tries that failed, by cell.
     failed: Vec<(CellIndex, CostSum)>,
+    saved: SavedCost,
     days: Vec<DaySpending>,
 }
 
@@ -147,8 +204,10 @@ async fn spending(viewer: &Viewer, run: &Run, progress: &Progress) -> Result<Arc
     let (ledger, id) = (&run.store.ledger, &run.row.id);
     let read = async {
         let calls = ledger.call_sums(id).await?;
+        let mut saved = SavedCost::default();
+        calls.iter().for_each(|(_, sums)| saved.merge(&sums.saved));
         let failed = calls.into_iter().map(|(cell, sums)| (cell, sums.failed)).collect();
-        Ok::<_, Problem>(Arc::new(Spending { failed, days: ledger.spending_by_day(id).await? }))
+        Ok::<_, Problem>(Arc::new(Spending { failed, saved, days: ledger.spending_by_day(id).await? }))
     };
     viewer.spending.get(format!("{} {id}", run.name), &progress.fingerprint(run.state()), read).await
 }
@@ -246,6 +305,23 @@ mod tests {
             a_session(Some(&standing))
         };
         assert_eq!([standing(0), standing(52)], ["$0.0001170", "$0.0001170 (28 of 80)"]);
+    }
+
+    #[test]
+    fn runs_of_a_deployment_are_summed_by_owner_and_who_spent_most_stands_first() {
+        let owned =
+            |runs, known| Owned { runs, cost: CostSum { known: Money(known), unknown_calls: 0 }, ..Owned::default() };
+        let [ann, bob] = ["ann", "bob"].map(|name| name.parse::<OwnerName>().unwrap());
+        let shown = by_owner(&BTreeMap::from([
+            (None, owned(1, 0)),
+            (Some(&ann), owned(2, 1_500_000_000)),
+            (Some(&bob), owned(7, 9_250_000_000)),
+        ]))
+        .into_string();
+        let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is missing in {shown}"));
+        assert!(at("bob") < at("$9.25") && at("$9.25") < at("ann") && at("ann") < at("$1.50"), "{shown}");
+        assert!(at("$1.50") < at("nobody"), "{shown}");
+        assert_eq!(by_owner(&BTreeMap::from([(None, owned(1, 5))])).into_string(), "", "runs on disk have no owners");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A run: its numbers, its cells as a heat map, the causes of failed sessions, and its queues.
+//! A run: its numbers, its cells as a heat map, the causes of failed sessions, and why it is slow.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use axum::response::Response;
 use maud::{Markup, html};
 use regatta_backends::{CellProgress, EndingCount, FlagCount};
 use regatta_catalog::Sweep;
+use regatta_coordinator::Foretold;
 use regatta_proto::{CellIndex, CostSum, Flag, Outcome, Trial};
 use regatta_scorer::Summary;
 
@@ -14,13 +15,14 @@ use super::group::{self, Group};
 use super::leaderboard;
 use super::rounds;
 use super::runs::{bar, state};
+use super::slow;
 use super::steering;
 use crate::page::{self, Page, Tab, scrolled};
 use crate::problem::Problem;
 use crate::progress::{self, Progress, Totals};
 use crate::source::Run;
 use crate::steering::Asker;
-use crate::{Viewer, address, numbers};
+use crate::{Viewer, address, forecasts, numbers};
 
 /// Most rows of causes shown.
 const CAUSES_MAX: usize = 50;
@@ -42,14 +44,12 @@ pub(crate) async fn show(
     let summary = leaderboard::summary(&run).await?;
     let flags = ledger.flag_counts(&run.row.id).await?;
     let calls = ledger.call_sums(&run.row.id).await?;
-    let mut errors = BTreeMap::new();
-    for (class, count) in calls.iter().flat_map(|(_, sums)| &sums.errors) {
-        *errors.entry(class.as_str()).or_insert(0_u64) += count;
-    }
     let rounds = rounds::section(&viewer, &run, &sweep, &progress, summary.as_ref()).await?;
+    let foretold = forecasts::of(&viewer, &run, &progress).await?;
+    let slow = slow::section(&viewer, &run, &sweep, &progress, &calls).await?;
     let steering = steering::section(&viewer, &asker, &run, &sweep).await;
     let body = html! {
-        section #numbers data-part { (facts(&viewer, &run, &progress)) }
+        section #numbers data-part { (facts(&viewer, &run, &progress, foretold)) }
         (steering)
         (rounds)
         section #cells data-part {
@@ -63,8 +63,8 @@ pub(crate) async fn show(
             (flagged(&run, &sweep, &flags))
         }
         section #waits data-part {
-            h2 { "What it waits for" }
-            (waits(&run, &progress, &errors))
+            h2 { "Why it is slow" }
+            (slow)
         }
     };
     let page = Page {
@@ -77,7 +77,7 @@ pub(crate) async fn show(
     Ok(page::respond(page))
 }
 
-fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
+fn facts(viewer: &Viewer, run: &Run, progress: &Progress, foretold: Option<Foretold>) -> Markup {
     let totals = &progress.totals;
     let rate = run.goes_on().then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
     let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
@@ -101,6 +101,7 @@ fn facts(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
                 @if progress.judges != CostSum::default() { ": sessions " (numbers::cost(totals.cost)) ", judges " (numbers::cost(progress.judges)) }
                 @if totals.wasted != CostSum::default() { "; of attempts that were repeated or lost " (numbers::cost(totals.wasted)) }
             }
+            @if let Some(foretold) = foretold { dt { "Money at the end" } dd { (forecasts::words(foretold)) } }
             dt { "Tokens" } dd { (numbers::tokens(totals.usage)) }
             dt { "Submitted" } dd { (numbers::moment(run.row.created_at)) }
             @if let Some(ended) = run.row.ended_at {
@@ -272,25 +273,6 @@ fn flagged(run: &Run, sweep: &Sweep, counts: &[FlagCount]) -> Markup {
                 }
             }
         }
-    }
-}
-
-fn waits(run: &Run, progress: &Progress, errors: &BTreeMap<&str, u64>) -> Markup {
-    let totals = &progress.totals;
-    let (with_workers, awaiting) =
-        (totals.dispatched.saturating_sub(totals.recorded), totals.recorded.saturating_sub(totals.settled));
-    html! {
-        dl.facts {
-            dt { "Not given to workers yet" } dd { (numbers::counted(totals.items.saturating_sub(totals.dispatched), "session", "sessions")) }
-            dt { (if run.interrupted.is_some() { "Under way when it was interrupted" } else { "Queued or under way" }) } dd { (numbers::counted(with_workers, "session", "sessions")) }
-            dt { "Waiting for verdicts" } dd { (numbers::counted(awaiting, "session", "sessions")) }
-            dt { "Failed tries at calls" }
-            dd {
-                @if errors.is_empty() { "none" }
-                @for (class, count) in errors { span.tag.flag { (class.replace('_', " ")) " " (numbers::count(*count)) } " " }
-            }
-        }
-        p.hint { a href={ (address::run(&run.name)) "/endpoints" } { "Latency, errors and limits by endpoint" } }
     }
 }
 

@@ -4,21 +4,33 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use regatta_backends::PageMark;
+use regatta_coordinator::Foretold;
 use regatta_proto::SweepState;
 
 use crate::page::{self, Page, scrolled};
 use crate::problem::Problem;
 use crate::progress::{self, Progress};
 use crate::source::{Run, Runs, WantedRuns};
-use crate::{Viewer, address, numbers};
+use crate::{Viewer, address, forecasts, numbers};
+
+/// Runs of the list that have a forecast, the newest of those that go on: making one reads every attempt of its run.
+const FORETOLD_RUNS: usize = 10;
 
 pub(crate) async fn show(State(viewer): State<Viewer>, Query(wanted): Query<WantedRuns>) -> Result<Response, Problem> {
     let after = wanted.after()?;
     let Runs { runs, problems, next } = viewer.source.runs(after.as_ref()).await?;
     let mut rows = Vec::with_capacity(runs.len());
+    let mut going = 0;
     for run in &runs {
-        rows.push(row(&viewer, run, &progress::of(run).await?));
+        let progress = progress::of(run).await?;
+        going += usize::from(run.goes_on());
+        let foretold = match run.goes_on() && going <= FORETOLD_RUNS {
+            true => forecasts::of(&viewer, run, &progress).await?,
+            false => None,
+        };
+        rows.push((run, progress, foretold));
     }
+    let is_foretold = rows.iter().any(|(.., foretold)| foretold.is_some());
     let body = html! {
         h1 { "Runs" }
         @for problem in &problems { p.notice role="note" { (problem) } }
@@ -36,9 +48,10 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Query(wanted): Query<Want
                             th.number scope="col" { "Rate" }
                             th.number scope="col" { "Time left" }
                             th.number scope="col" { "Money" }
+                            @if is_foretold { th.number scope="col" { "At the end" } }
                             th scope="col" { "Submitted" }
                         } }
-                        tbody { @for row in rows { (row) } }
+                        tbody { @for (run, progress, foretold) in &rows { (row(&viewer, run, progress, is_foretold.then_some(*foretold))) } }
                     }
                 }))
             }
@@ -68,7 +81,8 @@ pub(crate) fn pager(address: &str, after: Option<&PageMark>, next: Option<&PageM
     }
 }
 
-fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
+/// A run's line. `foretold` is what its column has, if there is one.
+fn row(viewer: &Viewer, run: &Run, progress: &Progress, foretold: Option<Option<Foretold>>) -> Markup {
     let totals = &progress.totals;
     let rate = run.goes_on().then(|| viewer.rates.of(run, totals.recorded, viewer.clock.now())).flatten();
     let left = rate.and_then(|rate| rate.left(totals.items.saturating_sub(totals.recorded)));
@@ -83,6 +97,9 @@ fn row(viewer: &Viewer, run: &Run, progress: &Progress) -> Markup {
             td.number data-label="Money" {
                 (numbers::cost(progress.cost()))
                 @if let Some(budget) = run.row.budget { " of " (budget) }
+            }
+            @if let Some(foretold) = foretold {
+                td.number data-label="At the end" { (foretold.map_or_else(|| numbers::NOTHING.to_owned(), forecasts::in_short)) }
             }
             td data-label="Submitted" { (numbers::moment(run.row.created_at)) }
         }

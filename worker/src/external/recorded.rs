@@ -56,7 +56,9 @@ impl Recorded {
             tries: Vec::new(),
             cost: Some(Money::ZERO),
             reported_cost: None,
+            waited_us: 0,
             from_cache: true,
+            saved: None,
             ..(**original).clone()
         };
         Some(Known { call: Box::new(call), began: original.at, served: served.unwrap_or_default() })

@@ -309,9 +309,11 @@ async fn a_conversation_that_another_version_began_is_not_measured_and_nobody_is
         served: Served::default(),
         latency_us: 1,
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: Lane::Live,
         from_cache: false,
+        saved: None,
     };
     let mut job = stage.job(0, 0);
     job.attempt = 2;

@@ -20,9 +20,11 @@ fn call(attempt: u32, latency_us: u64) -> Call {
         served: Served { model: Some("model-2026".to_owned()), ..Served::default() },
         latency_us,
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: Lane::Live,
         from_cache: false,
+        saved: None,
     }
 }
 
@@ -69,7 +71,8 @@ fn what_others_than_the_agent_say_is_counted_by_role_and_in_nothing_else() {
     let user = OtherCalls { calls: 3, failed_tries: 1, cost: CostSum { known: Money(8), unknown_calls: 1 } };
     let environment = OtherCalls { calls: 1, failed_tries: 0, cost: CostSum { known: Money(11), unknown_calls: 0 } };
     let others = BTreeMap::from([(Role::User, user), (Role::Environment, environment)]);
-    assert_eq!(all, CallSums { others, ..CallSums::default() });
+    let held_up = HeldUp { waited_us: 0, failed_us: 5 };
+    assert_eq!(all, CallSums { others, held_up, ..CallSums::default() });
     all.merge(&sums([call(1, 1_000_000)]));
     all.merge(&sums(calls));
     assert_eq!((all.calls, all.others[&Role::User].calls, all.others[&Role::User].cost.known), (1, 6, Money(16)));
@@ -134,6 +137,26 @@ fn failed_tries_are_counted_by_class_whether_or_not_an_answer_came() {
 }
 
 #[test]
+fn time_in_which_calls_of_any_role_waited_or_failed_is_summed() {
+    let late = Try { waited_us: 2_000, latency_us: 30_000, ..failed(ErrorClass::Server) };
+    let answered = Call { waited_us: 500_000, tries: vec![late], ..call(1, 1_000_000) };
+    let mut found = sums([answered, Call { role: Role::User, waited_us: 40_000, ..call(1, 9) }]);
+    assert_eq!(found.held_up, HeldUp { waited_us: 542_000, failed_us: 30_000 });
+    found.merge(&found.clone());
+    assert_eq!(found.held_up, HeldUp { waited_us: 1_084_000, failed_us: 60_000 });
+}
+
+#[test]
+fn what_the_response_cache_saved_is_summed_as_far_as_it_is_known() {
+    let cached = |saved| Call { from_cache: true, cost: Some(Money::ZERO), saved, ..call(1, 1) };
+    let user = Call { role: Role::User, ..cached(Some(Money(5))) };
+    let mut found = sums([cached(Some(Money(40))), cached(None), user, call(1, 1)]);
+    assert_eq!((found.from_cache, found.saved), (2, SavedCost { calls: 2, cost: Money(45) }));
+    found.merge(&found.clone());
+    assert_eq!(found.saved, SavedCost { calls: 4, cost: Money(90) });
+}
+
+#[test]
 fn an_answer_that_was_billed_and_could_not_be_used_is_paid_for_nothing_and_one_that_a_filter_withheld_is_not() {
     let billed = |class| Try { usage: Some(Usage::default()), cost: Some(Money(117)), ..failed(class) };
     let tries = vec![billed(ErrorClass::BadResponse), failed(ErrorClass::Server), billed(ErrorClass::ContentFilter)];
@@ -169,6 +192,7 @@ fn what_is_written_is_read_again_and_looks_the_same() {
             r#"{"calls":1,"from_cache":0,"batched":0,"latency":{"bins":{"0":1},"millionths":1000000},"#,
             r#""first_token":{"bins":{},"millionths":0},"#,
             r#""tokens_per_second":{"bins":{},"millionths":0},"errors":{"rate_limited":1},"#,
+            r#""held_up":{"waited_us":0,"failed_us":5},"#,
             r#""reported":{"calls":0,"theirs":0,"ours":0,"unpriced_calls":0,"unpriced_theirs":0},"#,
             r#""served":{"model-2026":1}}"#
         )
@@ -197,6 +221,7 @@ fn any_call() -> impl Strategy<Value = Call> {
             from_cache,
             lane: if is_live { Lane::Live } else { Lane::Batch },
             tries: vec![failed(class)],
+            waited_us: latency_us / 3,
             cost,
             reported_cost,
             ..call(1, latency_us)

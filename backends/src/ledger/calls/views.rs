@@ -4,8 +4,8 @@ use regatta_proto::{CellIndex, ItemIndex, SweepId};
 
 use super::{LedgerFuture, each};
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, Ledger, ListedSession,
-    ScoreValue, SessionView,
+    AttemptRow, AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, Ledger,
+    ListedSession, ScoreValue, SessionView,
 };
 
 /// Reads for viewers.
@@ -93,6 +93,14 @@ impl Ledger {
     /// When the store fails.
     pub fn spending_by_day<'a>(&'a self, sweep: &'a SweepId) -> LedgerFuture<'a, Vec<DaySpending>> {
         each!(self.spending_by_day(sweep))
+    }
+
+    /// Time that a sweep's attempts took, by cell; cells without ended attempts are left out. Reads every attempt.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub fn attempt_times<'a>(&'a self, sweep: &'a SweepId) -> LedgerFuture<'a, Vec<AttemptTimes>> {
+        each!(self.attempt_times(sweep))
     }
 
     /// Means of `value` over the settled sessions of each of `cells`; cells without such sessions are left out.

@@ -12,8 +12,8 @@ use super::sessions;
 use crate::ledger::columns::{cost, large, outcome, parsed, small, unreadable};
 use crate::ledger::views::ITEMS_FOUND_MAX;
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, ListedSession,
-    ScoreValue, SessionView,
+    AttemptRow, AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery,
+    ListedSession, ScoreValue, SessionView,
 };
 
 fn numbers(cells: &[CellIndex]) -> Vec<i64> {
@@ -201,6 +201,27 @@ pub(super) async fn spending_by_day(client: &Object, sweep: &SweepId) -> Result<
         });
     }
     Ok(days)
+}
+
+pub(super) async fn attempt_times(client: &Object, sweep: &SweepId) -> Result<Vec<AttemptTimes>, Fault> {
+    let number = number(client, sweep).await?;
+    // Clocks are set back at times.
+    let select = client
+        .prepare_cached(
+            "SELECT cell, count(*), sum(greatest(ended_at_ns - started_at_ns, 0) / 1000)::bigint, sum(latency_us)::bigint
+             FROM attempts WHERE sweep = $1 AND state NOT IN ('open', 'lost') GROUP BY cell ORDER BY cell",
+        )
+        .await?;
+    let mut times = Vec::new();
+    for row in client.query(&select, &[&number]).await? {
+        times.push(AttemptTimes {
+            cell: CellIndex(small(row.try_get(0)?, "cell")?),
+            attempts: large(row.try_get(1)?, "attempts")?,
+            lasted_us: large(row.try_get(2)?, "attempts.ended_at_ns")?,
+            answering_us: large(row.try_get(3)?, "attempts.latency_us")?,
+        });
+    }
+    Ok(times)
 }
 
 pub(super) async fn cell_means(

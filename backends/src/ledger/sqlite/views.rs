@@ -10,8 +10,8 @@ use super::thread::Fault;
 use crate::ledger::columns::{cost, large, outcome, parsed, small, unreadable};
 use crate::ledger::views::ITEMS_FOUND_MAX;
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery, ListedSession,
-    ScoreValue, SessionView, Standing,
+    AttemptRow, AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemOrder, ItemPage, ItemQuery,
+    ListedSession, ScoreValue, SessionView, Standing,
 };
 
 /// The JSON path of a value in stored scores. No benchmark has a name with a quote in it.
@@ -261,6 +261,26 @@ pub(super) fn spending_by_day(tx: &Transaction<'_>, sweep: &SweepId) -> Result<V
         });
     }
     Ok(days)
+}
+
+pub(super) fn attempt_times(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<AttemptTimes>, Fault> {
+    let number = number(tx, sweep)?;
+    // Clocks are set back at times.
+    let mut select = tx.prepare_cached(
+        "SELECT cell, count(*), sum(max(ended_at_ns - started_at_ns, 0) / 1000), sum(latency_us)
+         FROM attempts WHERE sweep = ?1 AND state NOT IN ('open', 'lost') GROUP BY cell ORDER BY cell",
+    )?;
+    let mut rows = select.query([number])?;
+    let mut times = Vec::new();
+    while let Some(row) = rows.next()? {
+        times.push(AttemptTimes {
+            cell: CellIndex(small(row.get(0)?, "cell")?),
+            attempts: large(row.get(1)?, "attempts")?,
+            lasted_us: large(row.get(2)?, "attempts.ended_at_ns")?,
+            answering_us: large(row.get(3)?, "attempts.latency_us")?,
+        });
+    }
+    Ok(times)
 }
 
 pub(super) fn cell_means(

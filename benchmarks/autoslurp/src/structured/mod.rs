@@ -6,6 +6,7 @@
 
 mod causes;
 mod compare;
+mod drawing;
 mod external;
 mod intent;
 mod local;
@@ -32,6 +33,7 @@ pub(crate) use self::case::{run as read_run, score as score_case};
 pub(crate) use self::causes::CAUSES;
 use self::causes::Causes;
 use self::compare::Comparison;
+pub(crate) use self::drawing::drawing;
 use self::intent::Agreement;
 use self::reason::Reason;
 pub(crate) use self::slots::{Slot, gold as gold_slots};

@@ -3,6 +3,7 @@
 mod blame;
 mod gold;
 mod intents;
+mod requests;
 mod servers_of_ours;
 mod services;
 mod words;

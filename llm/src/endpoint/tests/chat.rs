@@ -32,7 +32,8 @@ async fn an_answer_comes_back_whole() {
         .await
         .unwrap();
     assert!(call.latency_us > 0);
-    call.latency_us = 0;
+    // A busy machine takes its time for a permit, too.
+    (call.latency_us, call.waited_us) = (0, 0);
     insta::assert_json_snapshot!(call, @r#"
     {
       "role": "agent",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
-use regatta_backends::{AgentEnd, AttemptRow, AttemptState};
+use regatta_backends::{AgentEnd, AttemptRow, AttemptState, SavedCost};
 use regatta_proto::{Cause, Cell, CostSum, Flag, Money, Outcome, SweepLock, SweepState, Usage};
 use serde_json::{Value, json};
 
@@ -190,6 +190,16 @@ fn a_bound_of_answers_that_tell_no_cost_does_not_say_that_tries_failed() {
     let shown = at_most(&summary, most);
     let reserved = "$0.006326 more than is known, reserved for calls of unknown cost, failed tries or calls in flight when a process died";
     assert!(shown.ends_with(reserved), "{shown}");
+}
+
+#[test]
+fn money_that_the_response_cache_saved_is_told_with_the_costs_and_after_the_first_card() {
+    let sweep = sweep(lock(&MODELS));
+    let mut summary = summary(&documents(&sweep, &all_measured));
+    assert!(!render_decision(&summary).contains("saved by the response cache"));
+    summary.saved = SavedCost { calls: 12, cost: Money(1_500_000_000) };
+    let shown = render_decision(&summary);
+    assert!(shown.contains("saved by the response cache: $1.50 for 12 calls, by the prices of then\n"), "{shown}");
 }
 
 #[test]

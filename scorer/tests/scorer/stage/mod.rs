@@ -443,9 +443,11 @@ pub(crate) fn call(model: &ModelRef, attempt: u32, text: &str) -> Event {
         latency_us: 3,
         reported_cost: None,
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: regatta_proto::Lane::Live,
         from_cache: false,
+        saved: None,
     }))
 }
 

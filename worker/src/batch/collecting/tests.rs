@@ -73,9 +73,11 @@ fn answered() -> Result<Call, FailedCall> {
         served: Served::default(),
         latency_us: 0,
         first_token_us: None,
+        waited_us: 0,
         at: None,
         lane: Lane::Batch,
         from_cache: false,
+        saved: None,
     })
 }
 

@@ -5,8 +5,8 @@ use regatta_proto::{CellIndex, ItemIndex, SweepId};
 use crate::ledger::postgres::pool::{Fault, read};
 use crate::ledger::postgres::{PostgresLedger, views};
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, LedgerError,
-    ListedSession, ScoreValue, SessionView,
+    AttemptRow, AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery,
+    LedgerError, ListedSession, ScoreValue, SessionView,
 };
 
 impl PostgresLedger {
@@ -61,6 +61,10 @@ impl PostgresLedger {
 
     pub(crate) async fn spending_by_day(&self, sweep: &SweepId) -> Result<Vec<DaySpending>, LedgerError> {
         read!(self.0, "read what was spent by day", client => views::spending_by_day(client, sweep))
+    }
+
+    pub(crate) async fn attempt_times(&self, sweep: &SweepId) -> Result<Vec<AttemptTimes>, LedgerError> {
+        read!(self.0, "sum up how long attempts took", client => views::attempt_times(client, sweep))
     }
 
     pub(crate) async fn cell_means(

@@ -4,8 +4,8 @@ use regatta_proto::{CellIndex, ItemIndex, SweepId};
 
 use crate::ledger::sqlite::{SqliteLedger, views};
 use crate::ledger::{
-    AttemptRow, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery, LedgerError,
-    ListedSession, ScoreValue, SessionView,
+    AttemptRow, AttemptTimes, CellMean, DaySpending, EndingCount, FlagCount, ItemMean, ItemPage, ItemQuery,
+    LedgerError, ListedSession, ScoreValue, SessionView,
 };
 
 impl SqliteLedger {
@@ -68,6 +68,11 @@ impl SqliteLedger {
     pub(crate) async fn spending_by_day(&self, sweep: &SweepId) -> Result<Vec<DaySpending>, LedgerError> {
         let sweep = sweep.clone();
         self.0.read("read what was spent by day", move |tx| views::spending_by_day(tx, &sweep)).await
+    }
+
+    pub(crate) async fn attempt_times(&self, sweep: &SweepId) -> Result<Vec<AttemptTimes>, LedgerError> {
+        let sweep = sweep.clone();
+        self.0.read("sum up how long attempts took", move |tx| views::attempt_times(tx, &sweep)).await
     }
 
     pub(crate) async fn cell_means(
