@@ -67,7 +67,7 @@ async fn main() {
     mark.print(recorded, folder.path());
 }
 
-/// What was measured last.
+/// The last measurement.
 struct Mark {
     /// Sessions at which it is measured next.
     next: u32,

@@ -24,6 +24,9 @@ use crate::{Coordinator, CoordinatorError, shards};
 /// Shortest and longest pause between two looks at what workers tell of while a sweep is quiet: a look reads of every session.
 const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
 
+/// Longest time for which lost sessions wait for others that nobody tells of any more, until these count as lost too.
+const WAITED_FOR: Duration = Duration::from_secs(35);
+
 /// Pause after a look at a sweep that has been quiet for `quiet`. What was told of until then is soon known to be lost, or goes on for long.
 fn looks_apart(quiet: Duration) -> Duration {
     (quiet / 12).clamp(LOOKS_APART.0, LOOKS_APART.1)
@@ -163,19 +166,23 @@ impl Coordinator {
         if self.ledger.is_judging(&sweep.id, within).await? {
             return Ok(false);
         }
-        if progress.iter().any(|cell| cell.recorded > cell.settled) {
-            return Ok(true);
-        }
+        let mut is_lost = progress.iter().any(|cell| cell.recorded > cell.settled);
+        let mut told_of = 0;
         for cell in progress {
             // What is counted as dispatched may be too little after a resume, whose sweep still had sessions under way; when nothing is left
             // to dispatch, all that is missing is outstanding.
             let begun = if all_dispatched { cell.items } else { cell.dispatched };
             let outstanding = begun.min(cell.items).saturating_sub(cell.recorded);
-            if outstanding > 0 && told(&self.ledger, sweep, cell.index, within).await? < outstanding {
-                return Ok(true);
+            if outstanding > 0 {
+                let told = told(&self.ledger, sweep, cell.index, within).await?;
+                (is_lost, told_of) = (is_lost || told < outstanding, told_of + told);
             }
         }
-        Ok(false)
+        if !is_lost || told_of == 0 {
+            return Ok(is_lost);
+        }
+        // What is dispatched first keeps its queue from being empty, so that the rest would count as lost much later.
+        Ok(running(&self.ledger, sweep, within.saturating_sub(WAITED_FOR)).await? >= told_of)
     }
 
     /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.

@@ -208,6 +208,24 @@ async fn lost_jobs_are_dispatched_again_soon_after_what_was_told_of_them_is_too_
     process.end().await;
 }
 
+/// A worker tells of one before all of them are lost, and it with them.
+#[tokio::test(start_paused = true)]
+async fn what_was_told_of_before_everything_was_lost_is_dispatched_again_with_the_rest() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    stage.begin(&jobs[0]).await;
+    let told_at = tokio::time::Instant::now();
+    while stage.waiting(&sweep).await == 0 {
+        stage.round().await;
+        assert!(told_at.elapsed() < stage.config.running_within + Duration::from_secs(25), "not dispatched again");
+    }
+    assert_eq!(stage.waiting(&sweep).await, jobs.len() as u64);
+    process.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_session_that_is_handed_over_is_not_lost_before_whoever_takes_it_can_tell() {
     let stage = deployed().await;

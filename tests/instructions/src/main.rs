@@ -1,6 +1,6 @@
 //! Hot paths of a session, one of them so many times: `hot-paths NAME TIMES`.
 //!
-//! What comes before the first time is the same for every number of times, so that the difference of two numbers is what the path itself takes.
+//! The start of the program is the same for every number of times, so that the difference of two numbers is what the path itself takes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "only a test runs it, where a panic is a failure")]
 
 mod recording;

@@ -9,7 +9,7 @@ use regatta_tests::regatta::{binary, workspace};
 use crate::healthchecks::installed;
 use crate::{compose, succeeds, words};
 
-/// What `deploy/rabbitmq.conf` sets.
+/// Settings of `deploy/rabbitmq.conf`.
 fn settings() -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(workspace().join("deploy/rabbitmq.conf")).unwrap();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));

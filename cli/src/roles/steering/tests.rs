@@ -136,7 +136,7 @@ budget_usd: 5
         self.ledger.sweep(&self.sweep).await.unwrap().unwrap()
     }
 
-    /// Who has done what, and to what end, the oldest first.
+    /// Entries of the audit log: actor, deed and outcome, the oldest first.
     async fn done(&self) -> Vec<String> {
         let rows = self.ledger.audit(None, 100).await.unwrap();
         let done = rows.into_iter().rev().filter_map(|row| Some((row.actor, row.action, row.result?)));
