@@ -158,7 +158,10 @@ async fn a_token_of_an_issuer_submits_under_the_name_in_it_and_one_that_is_not_g
         ),
         (issuer.key.sign(&issuer.claims_with("exp", json!(LONG_AGO))), "it has expired (exp); sign in again"),
         (Key::new().sign(&issuer.claims_with("sub", json!("alice"))), "its signature is not its issuer's"),
-        (issuer.key.sign(&issuer.claims_with("iss", json!("https://another.example"))), "its issuer (iss) is none"),
+        (
+            issuer.key.sign(&issuer.claims_with("iss", json!("https://another.example"))),
+            "its issuer (iss) is not among those of the coordinator's policy (oidc)",
+        ),
     ];
     for (token, reason) in &strangers {
         let refused = ask(&deployment, token, &["cancel", &sweep]).await;
