@@ -20,8 +20,8 @@ const END_TO_END: &str = "regatta-tests";
 const CERTIFY: &str = "regatta-certify";
 /// End-to-end tests that need no service, no package of other people and less than half a minute.
 const QUICK: [&str; 5] = ["bad_input", "declared", "embedded", "replay", "show"];
-/// End-to-end tests that compute.
-const COMPUTING: [&str; 2] = ["flowbench", "worfbench"];
+/// End-to-end tests that compute, or whose agents do.
+const COMPUTING: [&str; 3] = ["flowbench", "frameworks", "worfbench"];
 /// The longest of each lane, longest first, so that none of them is begun last.
 const LONGEST: [&str; 5] = ["worfbench", "frameworks", "limits", "distributed", "litellm"];
 
