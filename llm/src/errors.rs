@@ -362,6 +362,8 @@ pub(crate) struct Failure {
     pub(crate) maybe_billed: bool,
     /// The model declined, in its provider's field for refusals.
     pub(crate) refused: bool,
+    /// This process stood still, and the request was not sent. That is nobody's fault, and no try.
+    pub(crate) stood_still: bool,
 }
 
 impl Failure {
@@ -377,6 +379,7 @@ impl Failure {
             unreached: rule(class).holds_endpoint,
             maybe_billed: rule(class).maybe_billed,
             refused: false,
+            stood_still: false,
         }
     }
 

@@ -16,6 +16,11 @@ const BETWEEN_BEATS_MAX: Duration = Duration::from_secs(3);
 /// Time after a standstill for which no call is sent: connections that were lost are noticed within a tenth of a second.
 const PAUSE: Duration = Duration::from_secs(2);
 
+/// A request that was not sent, because its process stood still between the permission to send it and its first byte.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("this process stood still before the request was sent")]
+pub(crate) struct StoodStill;
+
 #[derive(Debug)]
 struct State {
     beat: Instant,

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use futures::future::BoxFuture;
+use futures::stream;
 use regatta_memory::{HeldBytes, TooLarge, parsed_bytes};
 use regatta_proto::{ErrorClass, Timeouts, TlsOptions, with_handshake_advice};
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Request, Response, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Body, Client, Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
 use crate::errors::Failure;
 use crate::policy::{AllowedAddresses, EgressRules, is_loopback_host};
 use crate::secret::Secret;
-use crate::standstill::Standstill;
+use crate::standstill::{Standstill, StoodStill};
 
 /// Longest body read, in bytes; an answer beyond it is a bad response.
 const BODY_MAX: usize = 64 << 20;
@@ -145,7 +146,9 @@ impl Transport {
         let headers = request.headers_mut();
         headers.clone_from(&self.headers);
         headers.extend(extra.iter().map(|(name, value)| (name.clone(), value.clone())));
-        *request.body_mut() = Some(body.into());
+        // Set explicitly, because a body that is made as it is sent has no length.
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+        *request.body_mut() = Some(if self.network.is_some() { body.into() } else { self.unless_stood_still(body) });
 
         let sent = Instant::now();
         let end = sent + Duration::from_millis(self.timeouts.total_ms);
@@ -160,6 +163,18 @@ impl Transport {
         };
         let headers = std::mem::take(response.headers_mut());
         Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0, held })
+    }
+
+    /// `body`, of which nothing is sent if this process stands still before it has a connection: making one takes long enough for that, and
+    /// what the call held may be others' afterwards. No byte of the request's head leaves before the body is asked for.
+    fn unless_stood_still(&self, body: Bytes) -> Body {
+        let standstill = self.standstill.clone();
+        Body::wrap_stream(stream::once(async move {
+            match standstill.paused_until() {
+                Some(_) => Err(StoodStill),
+                None => Ok(body),
+            }
+        }))
     }
 
     /// Sends a request and waits for the head of its answer, however long that takes.
@@ -183,6 +198,10 @@ impl Transport {
 
     fn no_answer(&self, error: reqwest::Error) -> Failure {
         let detail = self.explain(&error);
+        if sources(&error).any(|source| source.is::<StoodStill>()) {
+            let unsent = Failure::unanswered(ErrorClass::Connection, detail);
+            return Failure { unreached: false, maybe_billed: false, stood_still: true, ..unsent };
+        }
         let unreached = error.is_connect();
         if error.is_timeout() {
             return Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Timeout, detail) };
@@ -320,7 +339,7 @@ impl Incoming<'_> {
     }
 
     async fn read_body(&mut self) -> Result<Bytes, String> {
-        let declared = self.headers.get(reqwest::header::CONTENT_LENGTH);
+        let declared = self.headers.get(CONTENT_LENGTH);
         let declared = declared.and_then(|length| length.to_str().ok()?.parse::<usize>().ok()).unwrap_or(0);
         if declared > BODY_MAX {
             return Err(too_large());

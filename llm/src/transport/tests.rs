@@ -109,6 +109,22 @@ async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
     assert!(failure.detail.contains("refused"), "{}", failure.detail);
 }
 
+/// Between the permission to send a request and its first byte a connection is made, in which time a process may be stopped.
+#[tokio::test]
+async fn a_process_that_stood_still_after_the_permission_sends_no_byte() {
+    let server = Server::scripted(vec![Step::ok("")]).await;
+    let url = Url::parse(&format!("{}/chat/completions", server.base_url)).unwrap();
+    let standstill = Standstill::watch();
+    let transport =
+        Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None, standstill.clone()).unwrap();
+    sent(&transport, &url).await.unwrap();
+    standstill.stands_still(Instant::now());
+    let failure = sent(&transport, &url).await.unwrap_err();
+    assert!(failure.stood_still && !failure.unreached && !failure.maybe_billed, "{failure:?}");
+    assert!(failure.detail.contains("stood still"), "{}", failure.detail);
+    assert_eq!(server.seen().len(), 1);
+}
+
 /// Detail of a call to `host`, whose server shows what `server` says, by a client that trusts `authority`.
 async fn handshake(host: &str, server: &ServerTls, authority: Option<&Path>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

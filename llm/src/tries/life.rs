@@ -126,7 +126,20 @@ impl<'a> Life<'a> {
                 let cost = self.answered(&value, latency, at, permit, reservation);
                 Step::Answered { value, latency, at, cost, waited_us: self.take_waited() }
             }
+            Err(failure) if failure.stood_still => {
+                self.not_sent(failure, permit, reservation);
+                Step::Again
+            }
             Err(failure) => self.failed(failure, latency, at, (pass, permit, reservation)).await,
+        }
+    }
+
+    /// Gives back what the call held for a request that never left this process, and that nobody has refused.
+    fn not_sent(&self, failure: Failure, permit: Permit, reservation: Reservation) {
+        permit.failed(0);
+        reservation.settle(Paid::Known(Money::ZERO));
+        if let Some(meter) = self.context.meter {
+            meter.failed(&failure.into_try(Duration::ZERO));
         }
     }
 

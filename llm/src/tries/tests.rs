@@ -339,3 +339,17 @@ async fn a_process_that_stood_still_sends_nothing_before_its_connections_have_no
     run(&tries, &[]).await.unwrap();
     assert!((2.0..2.6).contains(&woken.elapsed().as_secs_f64()), "{:?}", woken.elapsed());
 }
+
+/// It is nobody's fault: neither the endpoint's, whose breaker would open, nor the request's, which has a bounded number of tries.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_was_not_sent_because_its_process_stood_still_is_sent_again_and_is_no_try() {
+    let tries = tries(1, None, Retries { attempts: 1, ..RETRIES });
+    let unsent = Failure {
+        unreached: false,
+        maybe_billed: false,
+        stood_still: true,
+        ..Failure::unanswered(ErrorClass::Connection, "it stood still".into())
+    };
+    let done = run(&tries, &vec![unsent; 40]).await.unwrap();
+    assert_eq!(done.tries, []);
+}

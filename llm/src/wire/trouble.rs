@@ -106,6 +106,7 @@ fn failure(
         unreached: false,
         maybe_billed: class == ErrorClass::BadResponse,
         refused: false,
+        stood_still: false,
     }
 }
 
