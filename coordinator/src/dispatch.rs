@@ -6,6 +6,7 @@ use regatta_backends::{CellProgress, QueueError, ShardRow, ShardState, Term, Tra
 use regatta_catalog::read_transcript;
 use regatta_proto::{CellIndex, ItemIndex, Job, Money, SessionJob, SessionKey, Transcript};
 use regatta_traces::session_span;
+use tokio::time::Instant;
 
 use crate::budget::{first_call, of_sweep, unclaimed};
 use crate::rounds::Watched;
@@ -232,12 +233,15 @@ impl Coordinator {
         }
         let jobs = self.jobs(watched, shard.cell, &to_run).await?;
         let (published, outstanding) = (jobs.len() as u32, missing.len() as u32);
+        let is_first = |job: &Job| matches!(job, Job::Session(job) if job.attempt == 1);
+        let are_first = jobs.len() == items.len() && jobs.iter().all(is_first);
         let term = watched.term;
         self.lead_on(term).await?;
         if !self.ledger.claim_shard(&sweep.id, shard.index, watched.generation, term).await? {
             return Ok(Published::Jobs(0));
         }
         watched.held.hold(shard.cell, held);
+        let begun = are_first.then(Instant::now);
         if !jobs.is_empty() {
             let traced = TracedDispatch::prepare(&self.tracer, sweep, queue, &jobs, self.clock.now());
             let sent = self.send_once(watched, queue, jobs).await;
@@ -248,7 +252,7 @@ impl Coordinator {
             traced.send(&self.tracer, self.clock.now());
         }
         self.ledger.confirm_shard(&sweep.id, shard.index, outstanding, term).await?;
-        watched.lost_jobs.dispatched(sweep, ShardRow { state: ShardState::Dispatched, ..*shard });
+        watched.lost_jobs.dispatched(sweep, ShardRow { state: ShardState::Dispatched, ..*shard }, begun);
         self.metrics.dispatched.inc_by(u64::from(published));
         Ok(Published::Jobs(u64::from(published)))
     }

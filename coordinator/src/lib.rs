@@ -21,6 +21,7 @@ mod leading;
 mod lost_jobs;
 mod lost_questions;
 mod metrics;
+mod overtaken;
 mod plan;
 mod pricing;
 mod problems;

@@ -3,7 +3,7 @@
 //!
 //! The rule is that of a quiet sweep, for one session and the queue of its job: for as long as it takes a broker to notice that a worker is cut
 //! off, and another to tell of what it is given ([`CoordinatorConfig::lost_after`](crate::CoordinatorConfig::lost_after)), no job has waited in
-//! the queue; the session's job was published, and the session last told of, longer ago than one counts as told of
+//! the queue, or later ones have [overtaken](crate::overtaken) it for as long; the session's job was published, and the session last told of, longer ago than one counts as told of
 //! ([`CoordinatorConfig::running_within`](crate::CoordinatorConfig::running_within)). Because the ledger's clock may be put forward, the session is
 //! suspected at several looks before, for as long by this process's clock; then all that was reported is recorded; and then the rule is looked at
 //! once more.
@@ -19,6 +19,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, ItemIndex, ShardIndex};
 use tokio::time::Instant;
 
+use crate::overtaken::Overtaken;
 use crate::queues::{queue_of, queues_of};
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
@@ -40,17 +41,38 @@ const SHARDS_KEPT: usize = 16_384;
 /// Sessions that are dispatched again at once, between two looks at who leads.
 const SESSIONS_A_PART: usize = 128;
 
+/// A shard whose jobs were published.
+#[derive(Debug, Clone, Copy)]
+struct PublishedShard {
+    row: ShardRow,
+    /// Before its first job was published; `None` if it is not known that no session of it had been dispatched before, so that whoever tells of
+    /// one may have had it from then.
+    begun: Option<Instant>,
+    /// By then all its jobs were published.
+    done: Instant,
+}
+
+/// A session that may be lost.
+#[derive(Debug, Clone, Copy)]
+struct Suspect {
+    /// Since when it was found so at every look.
+    since: Instant,
+    /// By then its job was published.
+    published: Instant,
+}
+
 /// Knowledge of one coordinator about jobs of a sweep that may be lost.
 #[derive(Debug, Default)]
 pub(crate) struct LostJobs {
-    /// Shards of each queue that may have sessions without a result, each with the time by which all its jobs were published; the next to be
-    /// looked at first.
-    shards: BTreeMap<String, VecDeque<(Instant, ShardRow)>>,
+    /// Shards of each queue that may have sessions without a result; the next to be looked at first.
+    shards: BTreeMap<String, VecDeque<PublishedShard>>,
     /// Since when each queue has been drained at every look.
     drained: BTreeMap<String, Instant>,
+    /// How far each queue has been given out.
+    overtaken: BTreeMap<String, Overtaken>,
     looked_at: Option<Instant>,
-    /// Sessions of which no worker tells, and since when they were found so at every look.
-    suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Instant>>,
+    /// Sessions of which no worker tells.
+    suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Suspect>>,
     /// The same of questions.
     pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
     /// Questions whose jobs the broker may not have, and since when no worker tells of them.
@@ -66,18 +88,18 @@ impl LostJobs {
             progress.iter().filter(|cell| is_outstanding(cell)).map(|cell| cell.index).collect();
         let mut all = Self::default();
         let is_open = |shard: &ShardRow| shard.state == ShardState::Dispatched && outstanding.contains(&shard.cell);
-        shards.into_iter().filter(is_open).for_each(|shard| all.dispatched(sweep, shard));
+        shards.into_iter().filter(is_open).for_each(|shard| all.dispatched(sweep, shard, None));
         all
     }
 
-    /// All jobs of `shard` are published.
-    pub(crate) fn dispatched(&mut self, sweep: &Sweep, shard: ShardRow) {
+    /// All jobs of `shard` are published, from `begun` on if no session of it had been dispatched before.
+    pub(crate) fn dispatched(&mut self, sweep: &Sweep, shard: ShardRow, begun: Option<Instant>) {
         let Some(queue) = queue_of(sweep, shard.cell) else { return };
         let shards = self.shards.entry(queue).or_default();
         if shards.len() == SHARDS_KEPT {
             shards.pop_front();
         }
-        shards.push_back((Instant::now(), shard));
+        shards.push_back(PublishedShard { row: shard, begun, done: Instant::now() });
     }
 
     /// Jobs of `items` of a cell are published again, or are about to be.
@@ -85,9 +107,9 @@ impl LostJobs {
         let items: BTreeSet<ItemIndex> = items.iter().copied().collect();
         let queue = queue_of(sweep, cell);
         let of_queue = queue.as_ref().and_then(|queue| self.shards.get_mut(queue));
-        for (since, shard) in of_queue.into_iter().flatten() {
-            if shard.cell == cell && shards::items(sweep, shard).iter().any(|item| items.contains(item)) {
-                *since = Instant::now();
+        for shard in of_queue.into_iter().flatten() {
+            if shard.row.cell == cell && shards::items(sweep, &shard.row).iter().any(|item| items.contains(item)) {
+                (shard.begun, shard.done) = (None, Instant::now());
             }
         }
         if let Some(suspects) = self.suspects.get_mut(&cell) {
@@ -101,7 +123,7 @@ impl LostJobs {
     /// The shards of these indices are not dispatched any more.
     pub(crate) fn planned_again(&mut self, shards: &[ShardIndex]) {
         for of_queue in self.shards.values_mut() {
-            of_queue.retain(|(_, shard)| !shards.contains(&shard.index));
+            of_queue.retain(|shard| !shards.contains(&shard.row.index));
         }
         self.suspects.clear();
     }
@@ -115,11 +137,6 @@ impl LostJobs {
         }
     }
 
-    /// True if no job has waited in the queue of `cell` for `long_enough`.
-    fn has_been_drained(&self, sweep: &Sweep, cell: CellIndex, long_enough: Duration) -> bool {
-        queue_of(sweep, cell).is_some_and(|queue| self.is_drained(&queue, long_enough))
-    }
-
     /// True if no job has waited in `queue` for `long_enough`.
     pub(crate) fn is_drained(&self, queue: &str, long_enough: Duration) -> bool {
         self.drained.get(queue).is_some_and(|since| since.elapsed() >= long_enough)
@@ -130,43 +147,81 @@ impl LostJobs {
         self.drained.remove(queue);
     }
 
-    /// Suspects no session whose job may have waited in its queue within `drained_for`.
+    /// Suspects no session whose job may have waited in its queue within `drained_for`, unless others were given out that came later.
     fn forget_waiting(&mut self, sweep: &Sweep, drained_for: Duration) {
-        let cells: Vec<CellIndex> = self.suspects.keys().copied().collect();
-        for cell in cells {
-            if !self.has_been_drained(sweep, cell, drained_for) {
-                self.suspects.remove(&cell);
-            }
+        let mut all = std::mem::take(&mut self.suspects);
+        for (cell, suspects) in &mut all {
+            let Some(queue) = queue_of(sweep, *cell) else { continue };
+            suspects.retain(|_, suspect| self.is_taken(&queue, suspect.published, drained_for));
         }
+        self.suspects = all;
     }
 
-    /// The next shards to ask after, of those whose jobs have been published for `published_for`, and in whose queue none has waited for
-    /// `drained_for`. They are remembered no more.
-    fn take_due(&mut self, published_for: Duration, drained_for: Duration) -> Vec<(Instant, ShardRow)> {
+    /// True if a job of `queue` that was published then waits there no more: none has for `drained_for`, or later ones do not.
+    fn is_taken(&self, queue: &str, published: Instant, drained_for: Duration) -> bool {
+        self.is_drained(queue, drained_for)
+            || self.overtaken.get(queue).is_some_and(|overtaken| overtaken.is_given(published))
+    }
+
+    /// True if a suspected session of `cell` is with no worker that could still tell of it: none of its queue has waited for `long_enough`, or
+    /// it was overtaken for as long.
+    fn is_with_nobody(&self, sweep: &Sweep, cell: CellIndex, item: ItemIndex, long_enough: Duration) -> bool {
+        let Some(queue) = queue_of(sweep, cell) else { return false };
+        let suspect = self.suspects.get(&cell).and_then(|suspects| suspects.get(&item));
+        let is_overtaken = |suspect: &Suspect| {
+            let of_queue = self.overtaken.get(&queue);
+            of_queue.is_some_and(|overtaken| overtaken.is_overtaken(suspect.published, long_enough))
+        };
+        self.is_drained(&queue, long_enough) || suspect.is_some_and(is_overtaken)
+    }
+
+    /// The next shards of `queue`, in the order in which they were published, whose workers may tell how far it has been given out.
+    fn next_given(&self, queue: &str) -> Next {
+        let until = self.overtaken.get(queue).and_then(Overtaken::until);
+        let mut shards: Vec<(Instant, ShardRow)> = self
+            .shards
+            .get(queue)
+            .into_iter()
+            .flatten()
+            .filter_map(|shard| Some((shard.begun?, shard.row)))
+            .filter(|(begun, _)| until.is_none_or(|until| *begun > until))
+            .collect();
+        shards.sort_by_key(|(begun, _)| *begun);
+        let (all, mut sessions) = (shards.len(), 0);
+        shards.retain(|(_, shard)| {
+            sessions += shard.count;
+            sessions <= SESSIONS_A_LOOK
+        });
+        Next { are_all: shards.len() == all, shards }
+    }
+
+    /// The next shards to ask after, of those whose jobs have been published for `published_for`, and wait in their queue no more by
+    /// [`Self::is_taken`]. They are remembered no more.
+    fn take_due(&mut self, published_for: Duration, drained_for: Duration) -> Vec<PublishedShard> {
         let (mut due, mut sessions) = (Vec::new(), 0);
-        for (queue, shards) in &mut self.shards {
-            if self.drained.get(queue).is_none_or(|since| since.elapsed() < drained_for) {
-                continue;
-            }
+        let mut all = std::mem::take(&mut self.shards);
+        for (queue, shards) in &mut all {
             let mut kept = VecDeque::with_capacity(shards.len());
-            for (since, shard) in std::mem::take(shards) {
-                if sessions < SESSIONS_A_LOOK && since.elapsed() >= published_for {
-                    sessions += shard.count;
-                    due.push((since, shard));
+            for shard in std::mem::take(shards) {
+                let is_due = shard.done.elapsed() >= published_for && self.is_taken(queue, shard.done, drained_for);
+                if sessions < SESSIONS_A_LOOK && is_due {
+                    sessions += shard.row.count;
+                    due.push(shard);
                 } else {
-                    kept.push_back((since, shard));
+                    kept.push_back(shard);
                 }
             }
             *shards = kept;
         }
+        self.shards = all;
         due
     }
 
     /// Sessions and questions that had been suspected for long enough by then.
     fn ripe_by(&self, then: Instant, suspected_for: Duration) -> Ripe {
-        let of_cell = |suspects: &BTreeMap<ItemIndex, Instant>| -> Vec<ItemIndex> {
-            let is_ripe = |since: Instant| since + suspected_for <= then;
-            suspects.iter().filter(|(_, since)| is_ripe(**since)).map(|(item, _)| *item).collect()
+        let of_cell = |suspects: &BTreeMap<ItemIndex, Suspect>| -> Vec<ItemIndex> {
+            let is_ripe = |suspect: &Suspect| suspect.since + suspected_for <= then;
+            suspects.iter().filter(|(_, suspect)| is_ripe(suspect)).map(|(item, _)| *item).collect()
         };
         let all = self.suspects.iter().map(|(cell, suspects)| (*cell, of_cell(suspects)));
         let sessions = all.filter(|(_, items)| !items.is_empty()).collect();
@@ -175,7 +230,7 @@ impl LostJobs {
 
     /// Looks for what is ripe, and what else that is suspected will be soon.
     fn gathering(&self, now: Instant, suspected_for: Duration) -> Gathering {
-        let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|since| *since + suspected_for);
+        let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|suspect| suspect.since + suspected_for);
         let questions = self.questions.values().map(|since| *since + suspected_for);
         let ripe_at = || sessions.clone().chain(questions.clone());
         match ripe_at().min().filter(|first| *first <= now) {
@@ -192,6 +247,13 @@ enum Gathering {
     /// Something is ripe, and waits for others that will be soon.
     OthersWillBe,
     Done,
+}
+
+/// Shards of a queue that have not been given out as far as is known, each with the time before its first job was published.
+struct Next {
+    shards: Vec<(Instant, ShardRow)>,
+    /// No other one is known.
+    are_all: bool,
 }
 
 /// Sessions and questions that may be lost, and are looked at once more.
@@ -232,8 +294,16 @@ impl Coordinator {
         // What was true of the queues a moment ago need not be true now. Of all cells at once: what is dispatched here waits in them.
         self.look_at_queues(watched).await?;
         let questions = self.of_idle_judges(watched, questions);
-        let is_drained = |cell| watched.lost_jobs.has_been_drained(&watched.sweep, cell, self.config.lost_after);
-        let ripe: Vec<(CellIndex, Vec<ItemIndex>)> = ripe.into_iter().filter(|(cell, _)| is_drained(*cell)).collect();
+        let is_with_nobody = |cell, item: &ItemIndex| {
+            watched.lost_jobs.is_with_nobody(&watched.sweep, cell, *item, self.config.lost_after)
+        };
+        let ripe: Vec<(CellIndex, Vec<ItemIndex>)> = ripe
+            .into_iter()
+            .map(|(cell, items)| {
+                (cell, items.into_iter().filter(|item| is_with_nobody(cell, item)).collect::<Vec<_>>())
+            })
+            .filter(|(_, items)| !items.is_empty())
+            .collect();
         for (cell, suspects) in ripe {
             self.lead_on(watched.term).await?;
             let silent = self.unrecorded(watched, cell, &suspects, self.config.running_within).await?.silent;
@@ -255,6 +325,7 @@ impl Coordinator {
         let lost_jobs = &mut watched.lost_jobs;
         if lost_jobs.looked_at.is_none_or(|looked_at| looked_at.elapsed() > UNSEEN_AFTER) {
             lost_jobs.drained.clear();
+            lost_jobs.overtaken.clear();
             lost_jobs.suspects.clear();
             lost_jobs.questions.clear();
         }
@@ -277,10 +348,11 @@ impl Coordinator {
     /// Finds out which sessions no worker tells of, of the shards that are due.
     async fn look_for_suspects(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         self.look_at_queues(watched).await?;
+        self.look_at_what_is_given(watched).await?;
         let (sweep, now) = (watched.sweep.clone(), Instant::now());
-        let mut due: BTreeMap<CellIndex, Vec<(Instant, ShardRow)>> = BTreeMap::new();
-        for (since, shard) in watched.lost_jobs.take_due(self.config.lost_after, self.config.lost_after) {
-            due.entry(shard.cell).or_default().push((since, shard));
+        let mut due: BTreeMap<CellIndex, Vec<PublishedShard>> = BTreeMap::new();
+        for shard in watched.lost_jobs.take_due(self.config.lost_after, self.config.lost_after) {
+            due.entry(shard.row.cell).or_default().push(shard);
         }
         let lost_jobs = &mut watched.lost_jobs;
         // Remembered whatever the ledger says, or does not say.
@@ -292,15 +364,19 @@ impl Coordinator {
         let mut complete = BTreeSet::new();
         for (cell, shards) in due {
             self.lead_on(watched.term).await?;
-            let items: Vec<ItemIndex> =
-                shards.iter().flat_map(|(_, shard)| shards::items(&sweep, shard)).copied().collect();
+            let with_times: Vec<(ItemIndex, Instant)> = shards
+                .iter()
+                .flat_map(|shard| shards::items(&sweep, &shard.row).iter().map(|item| (*item, shard.done)))
+                .collect();
+            let items: Vec<ItemIndex> = with_times.iter().map(|(item, _)| *item).collect();
             let Unrecorded { all, silent } = self.unrecorded(watched, cell, &items, self.config.lost_after).await?;
-            let is_complete = |shard: &ShardRow| shards::items(&sweep, shard).iter().all(|item| !all.contains(item));
-            complete.extend(shards.iter().filter(|(_, shard)| is_complete(shard)).map(|(_, shard)| shard.index));
+            let is_complete =
+                |shard: &PublishedShard| shards::items(&sweep, &shard.row).iter().all(|item| !all.contains(item));
+            complete.extend(shards.iter().filter(|shard| is_complete(shard)).map(|shard| shard.row.index));
             let suspects = watched.lost_jobs.suspects.entry(cell).or_default();
-            for item in items {
+            for (item, published) in with_times {
                 if silent.contains(&item) {
-                    suspects.entry(item).or_insert(now);
+                    suspects.entry(item).or_insert(Suspect { since: now, published });
                 } else {
                     suspects.remove(&item);
                 }
@@ -308,9 +384,35 @@ impl Coordinator {
         }
         let lost_jobs = &mut watched.lost_jobs;
         for of_queue in lost_jobs.shards.values_mut() {
-            of_queue.retain(|(_, shard)| !complete.contains(&shard.index));
+            of_queue.retain(|shard| !complete.contains(&shard.row.index));
         }
         lost_jobs.suspects.retain(|_, suspects| !suspects.is_empty());
+        Ok(())
+    }
+
+    /// Finds out how far each queue has been given out: up to the last shard with a session that has a result, or of which a worker has told.
+    async fn look_at_what_is_given(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
+        let sweep = watched.sweep.clone();
+        for queue in queues_of(&sweep.id, &sweep.lock) {
+            let (begun, Next { shards, are_all }) = (Instant::now(), watched.lost_jobs.next_given(&queue));
+            let mut by_cell: BTreeMap<CellIndex, Vec<(Instant, ShardRow)>> = BTreeMap::new();
+            for (begun, shard) in shards {
+                by_cell.entry(shard.cell).or_default().push((begun, shard));
+            }
+            let mut given = None;
+            for (cell, shards) in by_cell {
+                self.lead_on(watched.term).await?;
+                let of_cell = shards.iter().flat_map(|(_, shard)| shards::items(&sweep, shard));
+                let items: Vec<ItemIndex> = of_cell.copied().collect();
+                let under_way = self.ledger.under_way(&sweep.id, cell, &items, self.config.running_within).await?;
+                let recorded = self.ledger.recorded_among(&sweep.id, cell, &items).await?;
+                let taken: BTreeSet<ItemIndex> = under_way.into_keys().chain(recorded).collect();
+                let is_given = |shard: &ShardRow| shards::items(&sweep, shard).iter().any(|item| taken.contains(item));
+                let last = shards.iter().filter(|(_, shard)| is_given(shard)).map(|(begun, _)| *begun).max();
+                given = given.max(last);
+            }
+            watched.lost_jobs.overtaken.entry(queue).or_default().looked((begun, Instant::now()), given, are_all);
+        }
         Ok(())
     }
 

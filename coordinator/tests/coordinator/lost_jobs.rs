@@ -15,7 +15,7 @@ use crate::stage::{Process, Stage, queue_of, spec};
 use crate::told::deployed;
 
 /// Time that the broker may take to notice that a worker is cut off, and the next worker to tell of what it is given then.
-const GIVEN_TO_ANOTHER_WITHIN: Duration = Duration::from_secs(72);
+pub(crate) const GIVEN_TO_ANOTHER_WITHIN: Duration = Duration::from_secs(72);
 
 /// A sweep whose jobs workers have taken. Of three nobody tells, of three somebody does, and of the others one ends every half minute, so that
 /// the sweep is never quiet.

@@ -13,6 +13,7 @@ mod identity;
 mod lasting;
 mod lost_jobs;
 mod lost_questions;
+mod overtaken;
 mod paging;
 mod planning;
 mod recovering;

@@ -1,0 +1,139 @@
+//! Jobs that the broker has lost are dispatched again although others wait in their queue all the time.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use regatta_backends::{Consumer, Delivery};
+use regatta_catalog::Sweep;
+use regatta_proto::{Job, Money, SessionJob, SessionKey};
+use tokio::time::Instant;
+
+use crate::lost_jobs::GIVEN_TO_ANOTHER_WITHIN;
+use crate::stage::{Process, Stage, queue_of, spec};
+use crate::told::deployed;
+
+/// A worker takes a job every second, and is done with it at once. Of a window of 24 that leaves a queue which is never empty.
+struct Busy {
+    stage: Stage,
+    process: Process,
+    sweep: Arc<Sweep>,
+    consumer: Consumer<Job>,
+    taken_at: Instant,
+}
+
+impl Busy {
+    async fn begin() -> Self {
+        let mut stage = deployed().await;
+        stage.config.window = 24;
+        let process = stage.start();
+        let sweep = stage.submit(&process, &spec("s", 6, "trials: 30")).await;
+        stage.until_waiting(&sweep, 24).await;
+        let consumer = stage.queue.consume_jobs(&queue_of(&sweep), 4).await.unwrap();
+        Self { stage, process, sweep, consumer, taken_at: Instant::now() }
+    }
+
+    /// The next job of the queue.
+    async fn next(&mut self) -> Delivery<Job> {
+        self.consumer.next().now_or_never().expect("jobs wait").expect("the queue is open")
+    }
+
+    /// The next job, which whoever had taken it never tells of again.
+    async fn lose(&mut self) -> SessionJob {
+        let delivery = self.next().await;
+        delivery.receipt.ack().await;
+        session(delivery.message)
+    }
+
+    /// One round; returns the jobs that the worker took in it.
+    async fn go_on(&mut self) -> Vec<SessionJob> {
+        self.stage.round().await;
+        let mut taken = Vec::new();
+        while self.taken_at.elapsed() >= Duration::from_secs(1) {
+            assert!(self.stage.waiting(&self.sweep).await > 0, "jobs wait all the time");
+            self.taken_at += Duration::from_secs(1);
+            taken.push(self.lose().await);
+        }
+        for job in &taken {
+            self.stage.begin(job).await;
+        }
+        self.stage.finish(&self.sweep, &taken, Money::ZERO).await;
+        taken
+    }
+
+    /// Lets rounds pass for `time`, in which the worker takes nothing.
+    async fn has_no_room_for(&mut self, time: Duration) {
+        let since = Instant::now();
+        while since.elapsed() < time {
+            self.stage.round().await;
+        }
+        self.taken_at = Instant::now();
+    }
+
+    /// The jobs that the worker takes within `time`.
+    async fn taken_within(&mut self, time: Duration) -> Vec<SessionJob> {
+        let (since, mut taken) = (Instant::now(), Vec::new());
+        while since.elapsed() < time {
+            taken.extend(self.go_on().await);
+        }
+        taken
+    }
+}
+
+fn session(job: Job) -> SessionJob {
+    match job {
+        Job::Session(job) => *job,
+        other => panic!("nobody has asked for {other:?}"),
+    }
+}
+
+fn again(taken: &[SessionJob]) -> BTreeSet<SessionKey> {
+    taken.iter().filter(|job| job.attempt > 1).map(|job| job.key.clone()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_jobs_are_dispatched_again_within_three_minutes_although_others_wait_all_the_time() {
+    let mut busy = Busy::begin().await;
+    let mut lost = Vec::new();
+    for _ in 0..3 {
+        lost.push(busy.lose().await);
+        busy.stage.begin(lost.last().unwrap()).await;
+    }
+    let taken = busy.taken_within(Duration::from_secs(100)).await;
+    assert_eq!(again(&taken), BTreeSet::new(), "somebody may still tell of them");
+    let taken = busy.taken_within(Duration::from_secs(80)).await;
+    let lost: BTreeSet<SessionKey> = lost.into_iter().map(|job| job.key).collect();
+    assert_eq!(again(&taken), lost);
+    assert_eq!(taken.iter().filter(|job| lost.contains(&job.key)).count(), 3, "once");
+    busy.process.end().await;
+}
+
+/// A worker is cut off before it has told of what it was given, which had waited for long; the broker notices after a minute.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_the_broker_gives_to_another_after_a_minute_is_not_dispatched_beside_it() {
+    let mut busy = Busy::begin().await;
+    busy.taken_within(Duration::from_secs(40)).await;
+    busy.has_no_room_for(Duration::from_secs(120)).await;
+    let delivery = busy.next().await;
+    let given = busy.taken_within(GIVEN_TO_ANOTHER_WITHIN).await;
+    delivery.receipt.hand_back().await;
+    let key = session(delivery.message).key;
+    let next = busy.taken_within(Duration::from_secs(5)).await;
+    assert!(!given.iter().any(|job| job.key == key));
+    assert!(next.iter().any(|job| job.key == key), "before all that no worker has yet");
+    assert_eq!(again(&busy.taken_within(Duration::from_secs(120)).await), BTreeSet::new());
+    busy.process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_while_no_worker_has_room_is_not_lost() {
+    let mut busy = Busy::begin().await;
+    busy.taken_within(Duration::from_secs(40)).await;
+    busy.stage.round().await;
+    let waiting = busy.stage.waiting(&busy.sweep).await;
+    busy.has_no_room_for(Duration::from_secs(300)).await;
+    assert_eq!(busy.stage.waiting(&busy.sweep).await, waiting);
+    assert_eq!(again(&busy.taken_within(Duration::from_secs(120)).await), BTreeSet::new());
+    busy.process.end().await;
+}
