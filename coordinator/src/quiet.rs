@@ -69,7 +69,7 @@ pub(crate) struct Quiet {
     has_waited: bool,
     /// When the queues were last looked at.
     queues_asked_at: Option<Instant>,
-    /// When this process began to watch.
+    /// When this process last saw the sweep move, or began to watch it.
     watched_since: Instant,
     /// The last look at what workers tell of, and whether it found that something is lost.
     pub(crate) looked_at: Option<(Instant, bool)>,
@@ -99,21 +99,22 @@ impl Quiet {
         if is_quiet { self.before + self.since.elapsed() } else { Duration::ZERO }
     }
 
-    /// Time for which this process has watched the sweep.
+    /// Time for which this process has seen that the sweep does not move. The ledger's clock may be put forward, and all that workers have told of
+    /// was told long ago then.
     pub(crate) fn watched(&self) -> Duration {
         self.watched_since.elapsed()
     }
 
-    /// The sweep was resumed. Workers have been heard for as long as before.
+    /// The sweep was resumed.
     pub(crate) fn begins_anew(&mut self) {
-        *self = Self { watched_since: self.watched_since, ..Self::new() };
+        *self = Self::new();
     }
 
     /// The sweep has moved.
     fn moved(&mut self, life: Life) {
-        let Self { watched_since, queues_asked_at, has_waited, .. } = *self;
+        let Self { queues_asked_at, has_waited, .. } = *self;
         let has_waited = has_waited || life.jobs_wait;
-        *self = Self { seen: Some(life), has_waited, watched_since, queues_asked_at, ..Self::new() };
+        *self = Self { seen: Some(life), has_waited, queues_asked_at, ..Self::new() };
     }
 
     /// The ledger has taken note of what was seen, and says how long it has been so; it knows nothing of the time before it was told.

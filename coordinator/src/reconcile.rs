@@ -17,12 +17,16 @@ use crate::held::HeldBack;
 use crate::lost_jobs::LostJobs;
 use crate::queues::{queue_of, queues_of};
 use crate::quiet::Quiet;
+use crate::rejudging::Rejudging;
 use crate::rounds::Watched;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
 
 /// Shortest and longest pause between two looks at what workers tell of while a sweep is quiet: a look reads of every session.
 const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(30));
+
+/// All workers tell of all that they have within this time.
+const TOLD_WITHIN: Duration = Duration::from_secs(15);
 
 /// Longest time for which lost sessions wait for others that nobody tells of any more, until these count as lost too.
 const WAITED_FOR: Duration = Duration::from_secs(35);
@@ -94,6 +98,8 @@ impl Coordinator {
             // All that is held back is planned again too.
             watched.held = HeldBack::default();
             watched.lost_jobs = LostJobs::default();
+            // Should scorers not hear of what is released, they are told once more.
+            watched.rejudging = Rejudging::Due(Instant::now());
             self.forget_dispatch(&watched.sweep, watched.term).await?
         } else {
             self.plan_again(watched, &shards, &doubtful).await?
@@ -104,9 +110,9 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Time in which a process that takes over hears of what is alive.
+    /// Time in which a process hears of what is alive, whatever the ledger's clock says.
     fn hears_within(&self) -> Duration {
-        (self.config.rebroadcast * 3).min(self.config.doubtful_after)
+        (self.config.rebroadcast * 3).max(TOLD_WITHIN).min(self.config.doubtful_after)
     }
 
     /// Warns when sessions are outstanding, no job waits, and no worker tells of one: then their jobs are lost, or a worker that had them.

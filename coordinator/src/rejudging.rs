@@ -23,10 +23,10 @@ pub(crate) enum Rejudging {
 }
 
 impl Rejudging {
-    /// Of a sweep of this generation that begins to be watched. An earlier leader may have told scorers; they know what they have asked. What it had
-    /// released and nobody was told of is asked when the sweep is quiet.
-    pub(crate) fn of(generation: u32) -> Self {
-        if generation == 0 { Self::Done } else { Self::Due(Instant::now()) }
+    /// Of a sweep that begins to be watched. Scorers know what they have asked, but an earlier leader may have released questions and ended before it
+    /// told them.
+    pub(crate) fn first() -> Self {
+        Self::Due(Instant::now())
     }
 }
 

@@ -48,7 +48,7 @@ impl Coordinator {
                 one.is_settled = false;
                 (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
                 one.lost_jobs = LostJobs::default();
-                one.rejudging = Rejudging::of(row.generation);
+                one.rejudging = Rejudging::first();
                 // An answer to an earlier question says nothing of what workers report now.
                 one.echo.forget();
                 (one.over_since, one.is_asked_at_its_end) = (None, false);
@@ -106,7 +106,7 @@ impl Coordinator {
             unanswering,
             unconfirming: Unanswering::default(),
             undeclared,
-            rejudging: Rejudging::of(generation),
+            rejudging: Rejudging::first(),
             echo,
             over_since: None,
             is_asked_at_its_end: false,

@@ -410,3 +410,32 @@ async fn while_jobs_wait_for_workers_that_are_not_there_a_round_reads_no_more_th
     assert!(lost <= in_doubt, "{lost} calls in as many rounds as {in_doubt} before");
     process.end().await;
 }
+
+/// So it is too when the ledger's clock is put forward, after which all that workers have told of was told long ago.
+#[tokio::test(start_paused = true)]
+async fn a_leader_hears_of_all_workers_before_anything_counts_as_lost_however_long_the_ledger_says_it_is_quiet() {
+    let stage = deployed().await;
+    let process = stage.start();
+    let sweep = stage.submit(&process, &spec("s", 6, "")).await;
+    let jobs = stage.take(&sweep, all_jobs(&sweep).len()).await;
+    for job in &jobs {
+        stage.begin(job).await;
+    }
+    stage.round().await;
+    process.end().await;
+    tokio::time::sleep(stage.config.running_within + Duration::from_secs(10)).await;
+
+    let next = stage.start();
+    // Workers tell of what they have every ten seconds.
+    for _ in 0..11 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stage.answer_echoes().await;
+    }
+    let tell = async || {
+        for job in &jobs {
+            stage.begin(job).await;
+        }
+    };
+    assert!(!rounds_until_jobs_wait(&stage, &sweep, Duration::from_secs(120), tell).await, "all of them run");
+    next.end().await;
+}
