@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod schema;
+mod session_mode;
 mod written;
 
 use std::borrow::Cow;
@@ -12,6 +13,7 @@ use regatta_proto::{
 };
 use serde_json::{Value, json};
 
+pub use self::session_mode::{DelegableMode, SessionMode};
 use crate::{DelegatedTask, Step};
 
 /// Beginning of the names of settings whose sessions an agent does.

@@ -27,9 +27,7 @@ pub(crate) fn select(
     tasks: &[String],
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
-    if SessionMode::of(setting).is_none() {
-        return Err(SelectError::UnknownSetting { setting: setting.to_string(), known: SessionMode::known() });
-    }
+    SessionMode::known(setting)?;
     if let Some(unknown) = tasks.iter().find(|task| Split::named(task).is_none()) {
         let known = Split::ALL.map(Split::as_str).join(", ");
         return Err(SelectError::UnknownTask { task: unknown.clone(), known });

@@ -1,7 +1,7 @@
 //! The benchmark's own axes (whether the apps are chosen first, and how many solved examples are shown), and who does the sessions.
 
-use regatta_benchmarks::delegated;
-use regatta_proto::{AgentName, Setting};
+use regatta_benchmarks::delegated::{self, DelegableMode};
+use regatta_proto::Setting;
 
 /// Most demonstrations that a setting may ask for.
 pub(crate) const SHOTS_MAX: u8 = 10;
@@ -42,6 +42,18 @@ impl Mode {
         Self::named(setting.as_str())
     }
 
+    /// Name of the mode as a setting.
+    pub(crate) fn name(self) -> String {
+        let route = match self.route {
+            Route::Hierarchical => "hierarchical",
+            Route::Flat => "flat",
+            Route::Tools => "tools",
+        };
+        if self.shots == 0 { route.to_owned() } else { format!("{route}/{}-shot", self.shots) }
+    }
+}
+
+impl DelegableMode for Mode {
     fn named(name: &str) -> Option<Self> {
         let (route, shots) = match name.split_once('/') {
             Some((route, shots)) => (route, shots.strip_suffix("-shot")?),
@@ -60,43 +72,21 @@ impl Mode {
         (is_shown && mode.name() == name).then_some(mode)
     }
 
-    /// Name of the mode as a setting.
-    pub(crate) fn name(self) -> String {
-        let route = match self.route {
-            Route::Hierarchical => "hierarchical",
-            Route::Flat => "flat",
-            Route::Tools => "tools",
-        };
-        if self.shots == 0 { route.to_owned() } else { format!("{route}/{}-shot", self.shots) }
+    /// Plans with the APIs of all apps, and perhaps `/K-shot`.
+    fn of_agent(shots: Option<&str>) -> Option<Self> {
+        match shots {
+            Some(shots) => Self::named(&format!("flat/{shots}")),
+            None => Some(Self { route: Route::Flat, shots: 0 }),
+        }
+    }
+
+    fn known() -> String {
+        format!("hierarchical, flat and external/NAME, each with /1-shot to /{SHOTS_MAX}-shot too, and tools")
     }
 }
 
 /// A mode, and who does its sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionMode {
-    pub(crate) mode: Mode,
-    /// External agent that does them; `None` if the model under test is asked.
-    pub(crate) agent: Option<AgentName>,
-}
-
-impl SessionMode {
-    /// The one that `setting` names: a mode, or `external/NAME` and perhaps `/K-shot`, which shows the APIs of all apps.
-    pub(crate) fn of(setting: &Setting) -> Option<Self> {
-        let Some((agent, shots)) = delegated::named(setting) else {
-            return Some(Self { mode: Mode::of(setting)?, agent: None });
-        };
-        let mode = match shots {
-            Some(shots) => Mode::named(&format!("flat/{shots}"))?,
-            None => Mode { route: Route::Flat, shots: 0 },
-        };
-        Some(Self { mode, agent: Some(agent) })
-    }
-
-    /// Known settings, for messages.
-    pub(crate) fn known() -> String {
-        format!("hierarchical, flat and external/NAME, each with /1-shot to /{SHOTS_MAX}-shot too, and tools")
-    }
-}
+pub(crate) type SessionMode = delegated::SessionMode<Mode>;
 
 #[cfg(test)]
 mod tests {
@@ -132,16 +122,11 @@ mod tests {
 
     #[test]
     fn an_agent_plans_with_all_apps_and_may_be_shown_examples() {
-        let of = |name: &str| {
-            let named = SessionMode::of(&name.parse().unwrap())?;
-            Some((named.mode.name(), named.agent.map(|agent| agent.to_string())))
-        };
-        let by = |mode: &str, agent: Option<&str>| Some((mode.to_owned(), agent.map(str::to_owned)));
-        assert_eq!(of("hierarchical/3-shot"), by("hierarchical/3-shot", None));
-        assert_eq!(of("external/mine"), by("flat", Some("mine")));
-        assert_eq!(of("external/mine/3-shot"), by("flat/3-shot", Some("mine")));
-        for unknown in ["external", "external/mine/0-shot", "external/mine/flat", "external/mine/flat/3-shot"] {
-            assert_eq!(of(unknown), None, "{unknown}");
+        let of_agent = |shots| Mode::of_agent(shots).map(Mode::name);
+        assert_eq!(of_agent(None).as_deref(), Some("flat"));
+        assert_eq!(of_agent(Some("3-shot")).as_deref(), Some("flat/3-shot"));
+        for unknown in ["0-shot", "flat", "flat/3-shot"] {
+            assert_eq!(of_agent(Some(unknown)), None, "{unknown}");
         }
     }
 

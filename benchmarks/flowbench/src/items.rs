@@ -59,8 +59,7 @@ pub(crate) fn select(
     tasks: &[String],
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
-    let unknown = || SelectError::UnknownSetting { setting: setting.to_string(), known: SessionMode::known() };
-    let SessionMode { mode, .. } = SessionMode::of(setting).ok_or_else(unknown)?;
+    let SessionMode { mode, .. } = SessionMode::known(setting)?;
     let known: BTreeSet<&str> = data.entries.iter().map(task).collect();
     if let Some(unknown) = tasks.iter().find(|wanted| !known.contains(wanted.as_str())) {
         let known = known.into_iter().collect::<Vec<_>>().join(", ");

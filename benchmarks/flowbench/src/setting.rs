@@ -1,7 +1,7 @@
 //! The axes of the experiment grid (docs/benchmarks/flowbench.md §3.1), the names of settings, and who does their sessions.
 
-use regatta_benchmarks::delegated;
-use regatta_proto::{AgentName, Setting};
+use regatta_benchmarks::delegated::{self, DelegableMode};
+use regatta_proto::Setting;
 
 /// Unit that is scored: one reply, or a whole conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -165,10 +165,6 @@ impl Mode {
         Self::named(setting.as_str())
     }
 
-    fn named(name: &str) -> Option<Self> {
-        Self::all().into_iter().find(|mode| mode.name() == name)
-    }
-
     /// Returns the name of the setting.
     pub(crate) fn name(self) -> String {
         let stop = match self.stop {
@@ -183,34 +179,26 @@ impl Mode {
     }
 }
 
-/// A mode, and who does its sessions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionMode {
-    pub(crate) mode: Mode,
-    /// External agent that does them; `None` if the model under test is asked.
-    pub(crate) agent: Option<AgentName>,
-}
-
-impl SessionMode {
-    /// The one that `setting` names: a mode, or `external/NAME` and perhaps a mode of turns ([`Mode::DEFAULT`] if it does not say).
-    pub(crate) fn of(setting: &Setting) -> Option<Self> {
-        let Some((agent, rest)) = delegated::named(setting) else {
-            return Some(Self { mode: Mode::of(setting)?, agent: None });
-        };
-        let mode = match rest {
-            // One name each, so that no two cells are the same.
-            Some(rest) => Mode::named(rest).filter(|mode| mode.level == Level::Turn && *mode != Mode::DEFAULT)?,
-            None => Mode::DEFAULT,
-        };
-        Some(Self { mode, agent: Some(agent) })
+impl DelegableMode for Mode {
+    fn named(name: &str) -> Option<Self> {
+        Self::all().into_iter().find(|mode| mode.name() == name)
     }
 
-    /// The names of settings, for people.
-    pub(crate) fn known() -> String {
-        let names: Vec<String> = Mode::all().into_iter().map(Mode::name).collect();
+    /// A mode of turns; [`Mode::DEFAULT`] if the setting does not say.
+    fn of_agent(more: Option<&str>) -> Option<Self> {
+        more.map_or(Some(Self::DEFAULT), |more| {
+            Self::named(more).filter(|mode| mode.level == Level::Turn && *mode != Self::DEFAULT)
+        })
+    }
+
+    fn known() -> String {
+        let names: Vec<String> = Self::all().into_iter().map(Self::name).collect();
         format!("{}, external/NAME, external/NAME/turn/SCOPE/FORMAT", names.join(", "))
     }
 }
+
+/// A mode, and who does its sessions.
+pub(crate) type SessionMode = delegated::SessionMode<Mode>;
 
 #[cfg(test)]
 mod tests {
@@ -218,22 +206,12 @@ mod tests {
 
     #[test]
     fn an_agent_does_turns_and_may_be_named_with_their_mode_behind_it() {
-        let of = |name: &str| {
-            let named = SessionMode::of(&name.parse().unwrap())?;
-            Some((named.mode.name(), named.agent.map(|agent| agent.to_string())))
-        };
-        let by = |mode: &str, agent: Option<&str>| Some((mode.to_owned(), agent.map(str::to_owned)));
-        assert_eq!(of("session/cross/text"), by("session/cross/text", None));
-        assert_eq!(of("external/mine"), by("turn/single/flowchart", Some("mine")));
-        assert_eq!(of("external/mine/turn/cross/text"), by("turn/cross/text", Some("mine")));
-        for unknown in [
-            "external",
-            "external/mine/turn/single/flowchart",
-            "external/mine/turn/single/ensemble",
-            "external/mine/session/single/text",
-            "external/mine/turn/cross/text/more",
-        ] {
-            assert_eq!(of(unknown), None, "{unknown}");
+        let of_agent = |more| Mode::of_agent(more).map(Mode::name);
+        assert_eq!(of_agent(None).as_deref(), Some("turn/single/flowchart"));
+        assert_eq!(of_agent(Some("turn/cross/text")).as_deref(), Some("turn/cross/text"));
+        for unknown in ["turn/single/flowchart", "turn/single/ensemble", "session/single/text", "turn/cross/text/more"]
+        {
+            assert_eq!(of_agent(Some(unknown)), None, "{unknown}");
         }
     }
 

@@ -108,8 +108,7 @@ impl Items {
         tasks: &[String],
         limit: Option<u32>,
     ) -> Result<Vec<ItemIndex>, SelectError> {
-        let unknown = || SelectError::UnknownSetting { setting: setting.to_string(), known: SessionMode::known() };
-        let SessionMode { mode, .. } = SessionMode::of(setting).ok_or_else(unknown)?;
+        let SessionMode { mode, .. } = SessionMode::known(setting)?;
         if let Some(unknown) = tasks.iter().find(|task| Language::named(task).is_none()) {
             let known = Language::ALL.map(Language::name).join(", ");
             return Err(SelectError::UnknownTask { task: unknown.clone(), known });

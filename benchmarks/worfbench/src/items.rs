@@ -6,7 +6,7 @@ use regatta_benchmarks::{Item, SelectError};
 use regatta_proto::{ItemIndex, Setting};
 
 use super::data::{Data, Record, names};
-use super::setting::{Mode, Shots};
+use super::setting::{SessionMode, Shots};
 use super::task::Task;
 
 /// The items, in the order of the data. The task of an item is its record's.
@@ -25,8 +25,7 @@ pub(crate) fn select(
     tasks: &[String],
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
-    let unknown = || SelectError::UnknownSetting { setting: setting.to_string(), known: Mode::known() };
-    let Mode { shots, .. } = Mode::of(setting).ok_or_else(unknown)?;
+    let SessionMode { mode: shots, .. } = SessionMode::known(setting)?;
     let present = data.tasks();
     let mut chosen = BTreeSet::new();
     for name in tasks {

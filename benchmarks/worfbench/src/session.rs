@@ -4,21 +4,21 @@ use regatta_benchmarks::{Step, delegated};
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
 use super::data::{Data, Record};
-use super::setting::{Mode, Shots};
+use super::setting::{SessionMode, Shots};
 
 /// The published generation parameters.
 const SAMPLING: Sampling = Sampling { temperature: Some(0.5), top_p: Some(1.0), max_tokens: Some(1024), seed: None };
 
 /// Asks once, or has an agent answer; the session is over when there is an answer.
-pub(crate) fn next(data: &Data, record: &Record, mode: &Mode, transcript: &Transcript) -> Step {
+pub(crate) fn next(data: &Data, record: &Record, mode: &SessionMode, transcript: &Transcript) -> Step {
     if let Some(agent) = &mode.agent {
-        let request = request(data, record, mode.shots);
+        let request = request(data, record, mode.mode);
         return delegated::step(agent, &record.id, record.task.name(), &request, transcript);
     }
     if transcript.replies(Role::Agent).next().is_some() {
         return Step::Done;
     }
-    Step::Ask(Role::Agent, request(data, record, mode.shots))
+    Step::Ask(Role::Agent, request(data, record, mode.mode))
 }
 
 fn request(data: &Data, record: &Record, shots: Shots) -> ChatRequest {

@@ -8,7 +8,7 @@ use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed,
 
 use super::data::Data;
 use super::recognise::Prompts;
-use super::setting::Mode;
+use super::setting::SessionMode;
 use super::{drawing, items, parse_official, predictions, scoring, session, simulate, tables};
 
 /// The loaded data set.
@@ -36,7 +36,7 @@ impl Suite for Loaded {
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        match (self.data.record(item), Mode::of(setting)) {
+        match (self.data.record(item), SessionMode::of(setting)) {
             (Some(record), Some(mode)) => session::next(&self.data, record, &mode, transcript),
             _ => Step::not_selected(item, setting),
         }
