@@ -44,7 +44,7 @@ pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use remote_file::RemoteFile;
 pub use sampling::{SampledBenchmark, SharingError, canary_items, limits_within, select_items, with_canaries};
-pub use score::{RatedScore, Score, Scores, Scoring, Verdicts, flat_value};
+pub use score::{NoVerdicts, RatedScore, Score, Scores, Scoring, Verdicts, flat_value};
 pub use step::{DelegatedTask, Step};
 pub use suite::{Benchmark, Suite};
 pub use suite_error::{DataError, SelectError};

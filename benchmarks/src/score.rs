@@ -11,6 +11,16 @@ pub trait Verdicts {
     fn answer(&self, question: &Question) -> Option<Verdict>;
 }
 
+/// Verdicts where none is known.
+#[derive(Debug, Clone, Copy)]
+pub struct NoVerdicts;
+
+impl Verdicts for NoVerdicts {
+    fn answer(&self, _: &Question) -> Option<Verdict> {
+        None
+    }
+}
+
 /// The scores of one session, by evaluator.
 pub type Scores = BTreeMap<Evaluator, Score>;
 

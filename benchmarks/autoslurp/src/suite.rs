@@ -4,12 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, ToolAnswer, ToolRequest, Verdicts,
+    CellResult, DataError, Drawing, Item, Metric, NoVerdicts, PaperTable, Persona, Score, Scores, Scoring, SelectError,
+    Step, Suite, Table, ToolAnswer, ToolRequest, Verdicts,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Evaluator, ItemIndex, MemberName, Question, Reply, Role, SessionSeed, Setting, Transcript,
-    Verdict,
 };
 
 use super::data::{Data, Utterance};
@@ -265,13 +264,5 @@ fn policy_of(route: &Route) -> Option<Policy> {
     match route {
         Route::Native(policy) => Some(*policy),
         Route::External(agent) => Policy::ALL.into_iter().find(|policy| agent.as_str().contains(policy.as_str())),
-    }
-}
-
-struct NoVerdicts;
-
-impl Verdicts for NoVerdicts {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    DataError, Item, Metric, NoVerdicts, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Tool,
@@ -270,13 +270,7 @@ impl Suite for Loaded {
     }
 
     fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
-        struct Nobody;
-        impl Verdicts for Nobody {
-            fn answer(&self, _: &Question) -> Option<regatta_proto::Verdict> {
-                None
-            }
-        }
-        match self.scorers.score(0, evaluators, self.right.first()?, &Nobody)? {
+        match self.scorers.score(0, evaluators, self.right.first()?, &NoVerdicts)? {
             Scoring::Needs(questions) => questions.into_iter().next(),
             Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
         }

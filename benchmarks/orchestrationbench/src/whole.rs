@@ -1,6 +1,6 @@
 //! A whole scenario as one session: the end-to-end mode behind the interface of `Suite`.
 
-use regatta_benchmarks::{Drawing, Persona, Score, Scores, Verdicts};
+use regatta_benchmarks::{Drawing, NoVerdicts, Persona, Score, Scores, Verdicts};
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, Question, Reply, Role, SessionSeed, Transcript};
 use serde_json::{Map, Value, json};
 
@@ -84,7 +84,7 @@ impl<'d> Whole<'d> {
     /// Returns the scores of a session without answers.
     #[expect(clippy::expect_used, reason = "an empty map of scores would count as a score of nothing")]
     pub(crate) fn score_failure(&self, evaluators: &[Evaluator]) -> Scores {
-        let scores = self.score(evaluators, &Transcript::default(), &Nobody);
+        let scores = self.score(evaluators, &Transcript::default(), &NoVerdicts);
         scores.expect("where nothing was said, there is nothing to judge")
     }
 
@@ -128,15 +128,6 @@ fn said(request: &ChatRequest) -> (Vec<(ChatRole, String)>, Vec<&str>) {
         }
     }
     (said, request.tools.iter().map(|tool| &*tool.name).collect())
-}
-
-/// Verdicts for a session without answers, which has nothing to judge.
-struct Nobody;
-
-impl Verdicts for Nobody {
-    fn answer(&self, _: &Question) -> Option<regatta_proto::Verdict> {
-        None
-    }
 }
 
 /// Sum of the values of steps.

@@ -49,6 +49,7 @@ fn equal(answer: &[&str], gold: &[&str]) -> Vec<Option<usize>> {
 
 #[cfg(test)]
 mod tests {
+    use regatta_benchmarks::NoVerdicts;
     use regatta_proto::{Question, Verdict};
 
     use super::*;
@@ -63,14 +64,6 @@ mod tests {
             let row =
                 |text: &String| right.iter().map(|other| if text[..1] == other[..1] { 1_000_000 } else { 0 }).collect();
             Some(Verdict::Similarity { micro: left.iter().map(row).collect() })
-        }
-    }
-
-    struct Nobody;
-
-    impl Verdicts for Nobody {
-        fn answer(&self, _question: &Question) -> Option<Verdict> {
-            None
         }
     }
 
@@ -104,7 +97,7 @@ mod tests {
     #[test]
     fn without_similarities_equal_texts_are_partners() {
         let reply = "Node:\n1: find the cup\n2: bring it\nEdge: (1,2)";
-        insta::assert_snapshot!(drawn(Some(reply), &Nobody), @r"
+        insta::assert_snapshot!(drawn(Some(reply), &NoVerdicts), @r"
         extra find the cup
         matched bring it
         missing find it

@@ -4,24 +4,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use regatta_benchmark_testing::{drive, drive_with};
-use regatta_benchmarks::{Persona, Score, Scores, Scoring, Suite, Verdicts};
-use regatta_proto::{Evaluator, Finish, ItemIndex, Question, Reply, ToolCall, Transcript, Verdict};
+use regatta_benchmarks::{NoVerdicts, Persona, Score, Scores, Scoring, Suite};
+use regatta_proto::{Evaluator, Finish, ItemIndex, Reply, ToolCall, Transcript};
 
 use crate::harness::{miniature, published, setting};
 
 const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::Paper, Evaluator::Exec];
 
-/// This benchmark has no judge.
-struct Nobody;
-
-impl Verdicts for Nobody {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
-}
-
 pub(crate) fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
-    match suite.score(item, &ALL, &transcript.without_requests(), &Nobody) {
+    match suite.score(item, &ALL, &transcript.without_requests(), &NoVerdicts) {
         Scoring::Scored(scores) => scores,
         other => panic!("{other:?}"),
     }

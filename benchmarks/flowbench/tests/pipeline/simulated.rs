@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use regatta_benchmark_testing::{answered, drive};
-use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
+use regatta_benchmarks::{NoVerdicts, Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
 use regatta_proto::{Evaluator, Event, ItemIndex, Question, Reply, Role, SessionSeed, Transcript, Verdict};
 
 use crate::harness::{flowbench, miniature, setting, shared, shared_files};
@@ -307,15 +307,6 @@ fn beside_the_official_module_simulators_are_told_what_it_says_and_conversations
     assert!(values["gold_calls"] > 0.0 && values["right_calls"] == values["gold_calls"], "{values:?}");
 }
 
-/// Verdicts without any answer.
-struct Nobody;
-
-impl Verdicts for Nobody {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
-}
-
 #[test]
 fn beside_the_official_module_judges_are_told_what_it_says_and_all_else_stays() {
     let (own, official) = (miniature(), miniature_with_official());
@@ -325,7 +316,7 @@ fn beside_the_official_module_judges_are_told_what_it_says_and_all_else_stays() 
         for item in own.select(&setting, &[], None).unwrap() {
             let transcript = drive(&*own, item, &setting, Persona::Noisy(0.5), 5);
             assert_eq!(score(&*own, item, &transcript), score(&*official, item, &transcript));
-            let asked = |suite: &dyn Suite| match suite.score(item, &ALL, &transcript, &Nobody) {
+            let asked = |suite: &dyn Suite| match suite.score(item, &ALL, &transcript, &NoVerdicts) {
                 Scoring::Needs(questions) => questions,
                 _ => Vec::new(),
             };

@@ -97,15 +97,6 @@ impl Verdicts for WordOverlap {
     }
 }
 
-/// A judge that knows nothing.
-pub(crate) struct Silence;
-
-impl Verdicts for Silence {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
-}
-
 /// The score of `reply`, which the judge must be able to give.
 pub(crate) fn scored(suite: &dyn Suite, item: ItemIndex, evaluator: Evaluator, reply: Option<&str>) -> Score {
     match suite.score(item, &[evaluator], &Transcript::of_recorded(reply), &WordOverlap) {

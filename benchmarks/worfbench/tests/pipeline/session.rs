@@ -1,11 +1,9 @@
 //! Requests of a session, and scores of its answer.
 
-use regatta_benchmarks::{Scoring, Step, Suite};
+use regatta_benchmarks::{NoVerdicts, Scoring, Step, Suite};
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Role, Transcript, Verdict};
 
-use crate::harness::{
-    BOTH, Silence, WordOverlap, index_of, miniature, official_files, scored, setting, shared, worfbench,
-};
+use crate::harness::{BOTH, WordOverlap, index_of, miniature, official_files, scored, setting, shared, worfbench};
 
 /// First request of the session of `item`.
 pub(crate) fn first_request(suite: &dyn Suite, item: ItemIndex, name: &str) -> ChatRequest {
@@ -79,7 +77,7 @@ fn one_question_covers_both_evaluators_with_distinct_texts_in_order_of_appearanc
     let reply = Transcript::of_recorded(Some("Node:\n1: b\n2: a\n3: b\n4) c\nEdge: (START,1)"));
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
     let gold = ["find the least common multiple of 12 and 18", "add that many minutes to noon"];
-    let asked = |evaluators: &[Evaluator]| match suite.score(item, evaluators, &reply, &Silence) {
+    let asked = |evaluators: &[Evaluator]| match suite.score(item, evaluators, &reply, &NoVerdicts) {
         Scoring::Needs(questions) => questions,
         other => panic!("scored without verdicts: {other:?}"),
     };
@@ -101,7 +99,7 @@ fn an_answer_without_texts_is_scored_without_asking_and_as_a_failure_is() {
     let suite = miniature();
     let item = index_of(&*suite, "lumos_mini1");
     for reply in [None, Some("sorry"), Some("Node: (START,x)")] {
-        let scores = match suite.score(item, &BOTH, &Transcript::of_recorded(reply), &Silence) {
+        let scores = match suite.score(item, &BOTH, &Transcript::of_recorded(reply), &NoVerdicts) {
             Scoring::Scored(scores) => scores,
             other => panic!("asked {other:?}"),
         };
