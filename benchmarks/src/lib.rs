@@ -27,6 +27,7 @@ mod step;
 mod suite;
 mod suite_error;
 mod table;
+mod tasks;
 mod tool_server;
 
 pub use bad_lines::{BadLine, BadLines};
@@ -49,4 +50,5 @@ pub use step::{DelegatedTask, Step};
 pub use suite::{Benchmark, Suite};
 pub use suite_error::{DataError, SelectError};
 pub use table::Table;
+pub use tasks::{check_tasks, items_of_tasks};
 pub use tool_server::{ToolAnswer, ToolRequest};

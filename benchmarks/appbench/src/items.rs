@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_benchmarks::{Item, SelectError};
+use regatta_benchmarks::{Item, SelectError, check_tasks, items_of_tasks};
 use regatta_proto::{ItemIndex, Setting};
 
 use super::data::{Data, Entry, Flag, Split};
@@ -28,21 +28,9 @@ pub(crate) fn select(
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
     SessionMode::known(setting)?;
-    if let Some(unknown) = tasks.iter().find(|task| Split::named(task).is_none()) {
-        let known = Split::ALL.map(Split::as_str).join(", ");
-        return Err(SelectError::UnknownTask { task: unknown.clone(), known });
-    }
-    let mut chosen = Vec::new();
-    let mut taken = std::collections::BTreeMap::<Split, u32>::new();
-    for (index, entry) in (0..).zip(&data.entries) {
-        let is_wanted = tasks.is_empty() || tasks.iter().any(|task| task == entry.split.as_str());
-        let count = taken.entry(entry.split).or_default();
-        if is_wanted && limit.is_none_or(|limit| *count < limit) {
-            *count += 1;
-            chosen.push(ItemIndex(index));
-        }
-    }
-    Ok(chosen)
+    check_tasks(tasks, Split::ALL.map(Split::as_str))?;
+    let tasks_of_items = data.entries.iter().map(|entry| entry.split.as_str());
+    Ok(items_of_tasks((0..).map(ItemIndex).zip(tasks_of_items), tasks, limit))
 }
 
 /// Parts of the data set that reports show apart: what is sound, and what is known to be odd (docs/benchmarks/appbench.md §2.4).

@@ -1,8 +1,8 @@
 //! Items, and which of them a setting runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use regatta_benchmarks::{Item, SelectError};
+use regatta_benchmarks::{Item, SelectError, check_tasks, items_of_tasks};
 use regatta_proto::{ItemId, ItemIndex, Setting};
 
 use super::data::{Data, Utterance};
@@ -47,22 +47,6 @@ pub(crate) fn select(
     }
     let of_file = || (0..).map(ItemIndex).zip(data.all()).filter(|(_, (dataset, ..))| *dataset == mode.dataset);
     let known: BTreeSet<&str> = of_file().map(|(_, (_, _, utterance))| task(utterance)).collect();
-    if let Some(unknown) = tasks.iter().find(|wanted| !known.contains(wanted.as_str())) {
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(SelectError::UnknownTask { task: unknown.clone(), known });
-    }
-    let mut taken: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut selected = Vec::new();
-    for (item, (_, _, utterance)) in of_file() {
-        let task = task(utterance);
-        if !tasks.is_empty() && !tasks.iter().any(|wanted| wanted == task) {
-            continue;
-        }
-        let taken = taken.entry(task).or_default();
-        if limit.is_none_or(|limit| *taken < limit) {
-            *taken += 1;
-            selected.push(item);
-        }
-    }
-    Ok(selected)
+    check_tasks(tasks, known)?;
+    Ok(items_of_tasks(of_file().map(|(item, (_, _, utterance))| (item, task(utterance))), tasks, limit))
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use regatta_benchmarks::{DataError, Item, SelectError};
+use regatta_benchmarks::{DataError, Item, SelectError, check_tasks, items_of_tasks};
 use regatta_proto::{ItemId, ItemIndex, Setting};
 use serde_json::Value;
 
@@ -81,21 +81,6 @@ pub(crate) fn select<'s>(
         return Err(SelectError::UnknownSetting { setting: setting.to_string(), known: known.join(", ") });
     }
     let present: BTreeSet<&str> = items.iter().map(|item| &*item.task).collect();
-    if let Some(task) = tasks.iter().find(|task| !present.contains(task.as_str())) {
-        let known = present.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(SelectError::UnknownTask { task: task.clone(), known });
-    }
-    let mut taken: HashMap<&str, u32> = HashMap::new();
-    let mut selected = Vec::new();
-    for (index, item) in (0..).map(ItemIndex).zip(items) {
-        if !tasks.is_empty() && !tasks.iter().any(|task| **task == *item.task) {
-            continue;
-        }
-        let count = taken.entry(&item.task).or_default();
-        if limit.is_none_or(|limit| *count < limit) {
-            *count += 1;
-            selected.push(index);
-        }
-    }
-    Ok(selected)
+    check_tasks(tasks, present)?;
+    Ok(items_of_tasks((0..).map(ItemIndex).zip(items.iter().map(|item| &*item.task)), tasks, limit))
 }

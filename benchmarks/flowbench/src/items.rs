@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use regatta_benchmarks::{Item, SelectError};
+use regatta_benchmarks::{Item, SelectError, check_tasks};
 use regatta_proto::{ItemIndex, Setting};
 
 use super::data::{Data, Entry, Origin};
@@ -61,10 +61,7 @@ pub(crate) fn select(
 ) -> Result<Vec<ItemIndex>, SelectError> {
     let SessionMode { mode, .. } = SessionMode::known(setting)?;
     let known: BTreeSet<&str> = data.entries.iter().map(task).collect();
-    if let Some(unknown) = tasks.iter().find(|wanted| !known.contains(wanted.as_str())) {
-        let known = known.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(SelectError::UnknownTask { task: unknown.clone(), known });
-    }
+    check_tasks(tasks, known)?;
     let is_wanted = |entry: &Entry| match tasks {
         [] => entry.origin == Origin::Main,
         named => named.iter().any(|wanted| wanted == task(entry)),

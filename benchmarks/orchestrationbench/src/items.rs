@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use regatta_benchmarks::{DataError, Item, SelectError};
+use regatta_benchmarks::{DataError, Item, SelectError, check_tasks};
 use regatta_proto::{ItemId, ItemIndex, Setting};
 
 use super::data::{Data, Language, Scenario};
@@ -109,10 +109,7 @@ impl Items {
         limit: Option<u32>,
     ) -> Result<Vec<ItemIndex>, SelectError> {
         let SessionMode { mode, .. } = SessionMode::known(setting)?;
-        if let Some(unknown) = tasks.iter().find(|task| Language::named(task).is_none()) {
-            let known = Language::ALL.map(Language::name).join(", ");
-            return Err(SelectError::UnknownTask { task: unknown.clone(), known });
-        }
+        check_tasks(tasks, Language::ALL.map(Language::name))?;
         let mut taken: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
         let mut chosen = Vec::new();
         for (index, (item, place)) in (0..).zip(self.items.iter().zip(&self.places)) {

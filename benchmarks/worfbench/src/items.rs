@@ -1,8 +1,8 @@
 //! The items as the pipeline knows them, and which of them a cell runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use regatta_benchmarks::{Item, SelectError};
+use regatta_benchmarks::{Item, SelectError, items_of_tasks};
 use regatta_proto::{ItemIndex, Setting};
 
 use super::data::{Data, Record, names};
@@ -49,16 +49,7 @@ pub(crate) fn select(
         let reason = format!("the data has no few_shot/{}.json; add it, or use zero-shot", task.name());
         return Err(not_in_setting(*task, shots, &reason));
     }
-    let mut taken: BTreeMap<Task, u32> = BTreeMap::new();
-    let mut items = Vec::new();
-    for (item, record) in data.indexed().filter(|(_, record)| chosen.contains(&record.task)) {
-        let count = taken.entry(record.task).or_default();
-        if limit.is_none_or(|limit| *count < limit) {
-            *count += 1;
-            items.push(item);
-        }
-    }
-    Ok(items)
+    Ok(items_of_tasks(data.indexed().map(|(item, record)| (item, record.task.name())), tasks, limit))
 }
 
 fn not_in_setting(task: Task, shots: Shots, reason: &str) -> SelectError {
