@@ -1,23 +1,12 @@
 //! Golden vectors and official data for unit tests.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 /// Returns the folder with the published data and golden cases, if it exists.
 pub(crate) fn shared() -> Option<PathBuf> {
     regatta_benchmark_testing::shared("flowbench")
-}
-
-/// Parses a JSON file.
-pub(crate) fn document(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
-}
-
-/// Parses a JSONL file.
-pub(crate) fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Asserts that everything in `expected` is in `got`, numbers to within 1e-9; `got` may contain more.

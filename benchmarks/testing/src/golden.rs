@@ -5,19 +5,20 @@ use std::path::Path;
 use regatta_benchmarks::Benchmark;
 use serde_json::Value;
 
-use crate::read_folder;
+use crate::{read_folder, shared};
 
 const TOLERANCE: f64 = 1e-9;
 
 /// Parts of a golden file that are compared; others are notes.
 const PARTS: [&str; 7] = ["aggregate", "items", "scenarios", "runs", "by_file", "by_setting", "by_domain"];
 
-/// Scores every case below `shared`, and returns how many files were compared.
+/// Scores every case beside the published data, and returns how many files were compared; `None` where [`shared`] has no data.
 ///
 /// # Panics
 /// If a file differs from the expected one; all are listed.
-pub fn score_every_case(benchmark: &dyn Benchmark, shared: &Path) -> usize {
-    score_cases(benchmark, &shared.join("data"), &shared.join("golden"))
+pub fn score_every_case(benchmark: &dyn Benchmark) -> Option<usize> {
+    let shared = shared(benchmark.name().as_str())?;
+    Some(score_cases(benchmark, &shared.join("data"), &shared.join("golden")))
 }
 
 /// Scores every case below `golden` on the data set in the folder `data`, and returns how many files were compared.

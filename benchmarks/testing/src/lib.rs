@@ -13,9 +13,11 @@ mod golden;
 mod judged;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use regatta_benchmarks::Benchmark;
-use regatta_proto::FileSet;
+use regatta_benchmarks::{Benchmark, Suite};
+use regatta_proto::{FileSet, Setting};
+use serde_json::Value;
 
 pub use self::differential::differ;
 pub use self::driving::{answered, drive, drive_with};
@@ -59,6 +61,61 @@ pub fn examples() -> PathBuf {
 #[must_use]
 pub fn miniature(benchmark: &dyn Benchmark) -> FileSet {
     read_folder(&examples().join("data").join(benchmark.name().as_str()), Some(benchmark))
+}
+
+/// Loads the miniature data set of `benchmark`.
+///
+/// # Panics
+/// If it is missing or cannot be loaded.
+#[must_use]
+pub fn load_miniature(benchmark: &dyn Benchmark) -> Arc<dyn Suite> {
+    benchmark.load(&miniature(benchmark)).unwrap()
+}
+
+/// Reads the published data of `benchmark`; `None` where [`shared`] has none.
+///
+/// # Panics
+/// If a file cannot be read.
+#[must_use]
+pub fn published(benchmark: &dyn Benchmark) -> Option<FileSet> {
+    Some(read_folder(&shared(benchmark.name().as_str())?.join("data"), Some(benchmark)))
+}
+
+/// Loads the published data of `benchmark`; `None` where [`shared`] has none.
+///
+/// # Panics
+/// If they cannot be loaded.
+#[must_use]
+pub fn load_published(benchmark: &dyn Benchmark) -> Option<Arc<dyn Suite>> {
+    Some(benchmark.load(&published(benchmark)?).unwrap())
+}
+
+/// Parses the name of a setting.
+///
+/// # Panics
+/// If it is none.
+#[must_use]
+pub fn setting(name: &str) -> Setting {
+    name.parse().unwrap()
+}
+
+/// Parses a JSON file.
+///
+/// # Panics
+/// If it cannot be read.
+#[must_use]
+pub fn document(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Parses a JSONL file.
+///
+/// # Panics
+/// If it cannot be read.
+#[must_use]
+pub fn lines(path: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Returns the folder with the published data and the golden cases of `benchmark`. Prints a note and returns `None`

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use regatta_benchmark_testing::{document, lines};
 use regatta_benchmarks::cosine::{cosine, to_micro};
 use regatta_matching::{Matcher, Weights, descendants, first_orders, lexicographic_matching, longest_chain};
 use serde::Serialize;
@@ -30,15 +31,6 @@ const CASES: [&str; 8] = [
 /// The benchmark's folder of official data, if there is one.
 fn shared() -> Option<PathBuf> {
     regatta_benchmark_testing::shared("worfbench")
-}
-
-fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    text.split('\n').filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn document(path: &Path) -> Value {
-    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 fn strings(value: &Value) -> Vec<&str> {

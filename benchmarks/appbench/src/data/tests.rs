@@ -1,10 +1,11 @@
 //! The data as it was published, and what is said of files that are not as they should be.
 
+use regatta_benchmark_testing::{miniature, published};
 use regatta_proto::{Digest, FileSet};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::vectors;
+use crate::{AppBench, vectors};
 
 #[test]
 fn the_published_data_has_801_items_and_15_apps() {
@@ -21,7 +22,7 @@ fn the_published_data_has_801_items_and_15_apps() {
 
 /// The official files and the descriptions, and nothing that somebody derived from them.
 fn without_derived() -> Option<Data> {
-    let all = vectors::files(&vectors::shared()?.join("data"));
+    let all = published(&AppBench)?;
     let mut files = FileSet::from_origin("data");
     for (path, content) in all.iter().filter(|(path, _)| !path.starts_with("derived/")) {
         files.insert(path, content.clone());
@@ -55,8 +56,7 @@ fn fixtures_that_are_computed_are_those_of_the_derived_files() {
 
 #[test]
 fn texts_of_apps_that_are_made_here_are_the_official_ones() {
-    let Some(root) = vectors::shared() else { return };
-    let all = vectors::files(&root.join("data"));
+    let Some(all) = published(&AppBench) else { return };
     let mut files = FileSet::from_origin("data");
     for (path, content) in all.iter().filter(|(path, _)| *path != "derived/rendered.json") {
         files.insert(path, content.clone());
@@ -83,7 +83,7 @@ fn only_one_app_needs_the_raw_descriptions_for_its_official_text() {
 
 /// The miniature with one file replaced, or taken away.
 fn altered(path: &str, content: Option<&str>) -> String {
-    let all = vectors::files(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/appbench"));
+    let all = miniature(&AppBench);
     let mut files = FileSet::from_origin("here");
     for (name, content) in all.iter().filter(|(name, _)| *name != path) {
         files.insert(name, content.clone());
@@ -172,7 +172,7 @@ fn the_miniature_has_five_items_of_each_split_and_what_follows_from_them() {
 #[test]
 fn training_items_are_read_where_there_are_some() {
     let mut files = FileSet::from_origin("here");
-    let all = vectors::files(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/appbench"));
+    let all = miniature(&AppBench);
     for (name, content) in all.iter() {
         files.insert(name, content.clone());
     }

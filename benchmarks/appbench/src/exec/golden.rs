@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_benchmark_testing::{document, lines, shared};
 use serde_json::Value;
 
 use super::score::ExecScore;
@@ -12,12 +13,12 @@ use crate::vectors;
 
 #[test]
 fn every_item_and_group_of_the_golden_case_is_as_expected() {
-    let (Some(data), Some(shared)) = (vectors::data(), vectors::shared()) else { return };
+    let (Some(data), Some(shared)) = (vectors::data(), shared("appbench")) else { return };
     let case = shared.join("golden/exec-mixed");
-    let expected = vectors::document(&case.join("expected.json"));
+    let expected = document(&case.join("expected.json"));
     let mut groups: BTreeMap<String, Vec<ExecScore>> = BTreeMap::new();
     let mut items = 0;
-    for line in vectors::lines(&case.join("predictions.jsonl")) {
+    for line in lines(&case.join("predictions.jsonl")) {
         let text = |field: &str| line[field].as_str().unwrap().to_owned();
         let scored = score(&data, data.find(&text("item")).unwrap(), &text("output"));
         assert_eq!(scored.golden(), expected["items"][text("id")], "{line}");

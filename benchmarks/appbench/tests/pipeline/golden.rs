@@ -2,12 +2,12 @@
 
 use regatta_benchmark_testing::{differ, examples, score_every_case};
 
-use crate::harness::{appbench, shared};
+use crate::harness::appbench;
 
 #[test]
 fn every_golden_case_is_scored_as_expected() {
-    let Some(shared) = shared() else { return };
-    assert_eq!(score_every_case(appbench(), &shared), 11);
+    let Some(files) = score_every_case(appbench()) else { return };
+    assert_eq!(files, 11);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use regatta_benchmark_testing::lines;
 use regatta_proto::{Digest, Evaluator, Question, Script};
 use serde_json::{Map, Value};
 
@@ -143,10 +144,7 @@ fn judges_are_shown_what_the_official_judges_were_shown() {
     let Some(shared) = shared() else { return };
     let mut checked = 0;
     for Golden { expected, folder, .. } in golden(&["logs"]) {
-        let lines = |name: &str| -> Vec<Value> {
-            let text = std::fs::read_to_string(folder.join(name)).unwrap();
-            text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-        };
+        let lines = |name: &str| lines(&folder.join(name));
         let script = match expected["evaluator"].as_str().unwrap().parse().unwrap() {
             Evaluator::OfficialOf(script) => Some(script),
             _ => None,

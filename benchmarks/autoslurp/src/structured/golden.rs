@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use regatta_benchmark_testing::document;
 use regatta_benchmarks::case::Case;
 use regatta_proto::{BenchmarkName, Evaluator, FileSet};
-use serde_json::Value;
 
 use super::score_case;
 use crate::data::Utterance;
@@ -25,10 +25,6 @@ pub(super) fn utterances(path: &Path) -> Vec<Utterance> {
         Utterance { iid, text, intent, slots, domain }
     };
     reader.records().map(read).collect()
-}
-
-fn document(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
+use regatta_benchmark_testing::{examples, miniature, read_folder};
 use regatta_proto::FileSet;
 use serde_json::{Value, json};
 
@@ -12,21 +13,14 @@ use super::tool_text::time_in;
 use super::*;
 use crate::flowchart::{Finding, Visit, path_check};
 use crate::setting::{Format, Level, Mode};
-use crate::vectors;
+use crate::{FlowBench, vectors};
 
 /// Reads the files below a folder that belong to the data set, without those that `skip` names.
 fn folder(root: &Path, skip: &[&str]) -> FileSet {
     let mut files = FileSet::from_origin("the data");
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if wants(&name) && !skip.iter().any(|skipped| name.contains(skipped)) {
-                files.insert(name, std::fs::read(&path).unwrap_or_default());
-            }
+    for (name, content) in read_folder(root, Some(&FlowBench)).iter() {
+        if !skip.iter().any(|skipped| name.contains(skipped)) {
+            files.insert(name, content.clone());
         }
     }
     files
@@ -167,13 +161,9 @@ fn a_real_sample_gets_the_knowledge_of_its_role() {
     assert!(!data.is_synthetic());
 }
 
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
-
 #[test]
 fn sessions_of_one_scenario_and_their_turns_are_one_group() {
-    let data = read(&folder(&examples().join("data/flowbench"), &[]));
+    let data = read(&miniature(&FlowBench));
     let items = crate::items::items(&data);
     for level in [Level::Turn, Level::Session] {
         let of_level = data.entries.iter().zip(&items).filter(|(entry, _)| entry.level() == level);
@@ -188,7 +178,7 @@ fn sessions_of_one_scenario_and_their_turns_are_one_group() {
 
 #[test]
 fn the_miniature_loads_by_the_same_code_and_its_golds_follow_its_workflows() {
-    let data = read(&folder(&examples().join("data/flowbench"), &[]));
+    let data = read(&miniature(&FlowBench));
     let count = |level, scope| of(&data, Origin::Main, level, scope).len();
     assert_eq!((count(Level::Turn, Scope::Single), count(Level::Turn, Scope::Cross)), (56, 35));
     assert_eq!((count(Level::Session, Scope::Single), count(Level::Session, Scope::Cross)), (8, 4));

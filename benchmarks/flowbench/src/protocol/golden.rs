@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use regatta_benchmark_testing::{document, lines};
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
 use serde_json::Value;
 
 use super::case::{conversation_item, error_counts, turn_inference_item};
-use crate::vectors::{document, lines, shared};
+use crate::vectors::shared;
 
 /// Computes a case's items and compares them completely.
 fn check(folder: &Path, counted: &str, item: impl Fn(&SourceLocation<'_>, &Value) -> Result<Value, DataError>) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use regatta_benchmark_testing::{document, lines};
 use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{Question, Verdict};
 use regex::Regex;
@@ -11,7 +12,7 @@ use serde_json::{Map, Value};
 use super::*;
 use crate::protocol::read_messages;
 use crate::turn_level::ParameterSchema;
-use crate::vectors::{assert_alike, document, lines, shared};
+use crate::vectors::{assert_alike, shared};
 
 const CASES: [&str; 2] = ["session-mixed", "session-edge"];
 

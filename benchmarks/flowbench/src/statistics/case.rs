@@ -65,8 +65,10 @@ fn number(place: &SourceLocation<'_>, field: &str, value: &Value) -> Result<f64,
 
 #[cfg(test)]
 mod tests {
+    use regatta_benchmark_testing::{document, lines};
+
     use super::*;
-    use crate::vectors::{assert_alike, document, lines, shared};
+    use crate::vectors::{assert_alike, shared};
 
     fn item(line: &Value) -> Result<Value, String> {
         stats_item(&SourceLocation::file("here", "predictions.jsonl").line(0), line).map_err(|error| error.to_string())

@@ -4,41 +4,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use regatta_benchmark_testing::{document, lines, published, read_folder};
 use regatta_benchmarks::{RecordedVerdicts, Score, Scoring};
-use regatta_proto::{Evaluator, FileSet};
+use regatta_proto::Evaluator;
 use serde_json::{Map, Value};
 
 use super::folder::{FolderScoring, score_folder};
 use super::{aggregate, by_file};
-use crate::data::{self, Data, wants};
 use crate::scoring::{Answer, score_answer};
-use crate::vectors::{assert_alike, document, lines, shared};
+use crate::vectors::{assert_alike, shared};
+use crate::{FlowBench, data};
 
 const TURN_CASES: [&str; 5] = ["turn-mixed", "turn-strong", "turn-edge", "turn-real", "turn-crash"];
-
-/// Reads the files below a folder, by their path within it.
-fn files_below(root: &Path) -> FileSet {
-    let mut files = FileSet::from_origin("shared");
-    let mut folders = vec![root.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.insert(path.strip_prefix(root).unwrap().to_str().unwrap(), std::fs::read(&path).unwrap());
-            }
-        }
-    }
-    files
-}
-
-fn data(shared: &Path) -> Data {
-    let mut wanted = FileSet::from_origin("shared");
-    for (path, content) in files_below(&shared.join("data")).iter().filter(|(path, _)| wants(path)) {
-        wanted.insert(path, content.clone());
-    }
-    data::load(&wanted).unwrap()
-}
 
 fn verdicts(case: &Path) -> RecordedVerdicts {
     RecordedVerdicts::read("judge.jsonl", &std::fs::read(case.join("judge.jsonl")).unwrap()).unwrap()
@@ -47,7 +24,7 @@ fn verdicts(case: &Path) -> RecordedVerdicts {
 #[test]
 fn the_golden_turns_are_scored_alike_by_evaluators_that_ask_together() {
     let Some(shared) = shared() else { return };
-    let data = data(&shared);
+    let data = data::load(&published(&FlowBench).unwrap()).unwrap();
     for name in TURN_CASES {
         let case = shared.join("golden").join(name);
         let verdicts = verdicts(&case);
@@ -95,7 +72,7 @@ fn the_golden_turns_are_scored_alike_by_evaluators_that_ask_together() {
 fn the_golden_folders_are_scored_as_the_official_code_scores_them_and_the_repair_leaves_no_error() {
     let Some(shared) = shared() else { return };
     let case = shared.join("golden/turn-branches");
-    let (files, verdicts) = (files_below(&case), verdicts(&case));
+    let (files, verdicts) = (read_folder(&case, None), verdicts(&case));
     let expected = document(&case.join("expected.json"));
     for line in lines(&case.join("predictions.jsonl")) {
         let (folder, filter) = (line["dir"].as_str().unwrap(), line["filter_name"].as_str());
@@ -113,8 +90,8 @@ fn the_golden_folders_are_scored_as_the_official_code_scores_them_and_the_repair
 
 #[test]
 fn the_gold_of_the_whole_data_scores_full_marks_without_any_judge() {
-    let Some(shared) = shared() else { return };
-    let data = data(&shared);
+    let Some(files) = published(&FlowBench) else { return };
+    let data = data::load(&files).unwrap();
     let no_verdicts = RecordedVerdicts::default();
     let evaluators = [Evaluator::Official, Evaluator::OfficialFixed];
     let mut scores: BTreeMap<Evaluator, Vec<Score>> = BTreeMap::new();

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use regatta_benchmark_testing::{differ, examples, score_cases, score_every_case};
 
-use crate::harness::{flowbench, shared};
+use crate::harness::flowbench;
 
 #[test]
 fn every_golden_case_is_scored_as_expected() {
-    let Some(shared) = shared() else { return };
-    assert_eq!(score_every_case(flowbench(), &shared), 24);
+    let Some(files) = score_every_case(flowbench()) else { return };
+    assert_eq!(files, 24);
 }
 
 /// Folders on which a differential fuzz (`tests/differential`) found differences between the released code and this

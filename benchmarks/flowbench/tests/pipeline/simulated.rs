@@ -7,7 +7,7 @@ use regatta_benchmark_testing::{answered, drive};
 use regatta_benchmarks::{NoVerdicts, Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
 use regatta_proto::{Evaluator, Event, ItemIndex, Question, Reply, Role, SessionSeed, Transcript, Verdict};
 
-use crate::harness::{flowbench, miniature, setting, shared, shared_files};
+use crate::harness::{flowbench, miniature, published, setting};
 
 const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Evaluator::Paper];
 
@@ -142,8 +142,7 @@ proptest! {
 /// The oracle's answers are right in every call, parameter and node, through the whole interface.
 #[test]
 fn the_oracle_scores_what_the_gold_scores_on_all_synthetic_turns() {
-    let Some(shared) = shared() else { return };
-    let suite = flowbench().load(&shared_files(&shared)).unwrap();
+    let Some(suite) = published() else { return };
     let mut totals: BTreeMap<&str, f64> = BTreeMap::new();
     for name in ["turn/single/flowchart", "turn/cross/flowchart"] {
         let sums = sums(&*suite, name, Persona::Oracle);
@@ -280,8 +279,7 @@ def construct_judge_prompt(target, workflow_info, dialog_str):
 
 /// The miniature with the official module beside it.
 fn miniature_with_official() -> std::sync::Arc<dyn Suite> {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/data/flowbench");
-    let mut files = regatta_benchmark_testing::read_folder(&root, Some(flowbench()));
+    let mut files = regatta_benchmark_testing::miniature(flowbench());
     assert!(flowbench().wants("FlowBench/utils/eval_utils.py"));
     files.insert("FlowBench/utils/eval_utils.py", OFFICIAL.as_bytes());
     flowbench().load(&files).unwrap()
@@ -366,8 +364,7 @@ fn a_setting_runs_the_sessions_of_every_length() {
         let longer = count(&format!("session/{scope}/text"));
         assert!(count(&format!("session/{scope}/text/all-lengths")) >= longer && longer > 0);
     }
-    let Some(shared) = shared() else { return };
-    let suite = flowbench().load(&shared_files(&shared)).unwrap();
+    let Some(suite) = published() else { return };
     let count = |name: &str| suite.select(&setting(name), &[], None).unwrap().len();
     assert_eq!((count("session/single/none"), count("session/cross/none")), (262, 149));
     let all = ["session/single/none/all-lengths", "session/cross/none/code-limits/all-lengths"].map(count);

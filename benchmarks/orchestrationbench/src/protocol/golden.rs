@@ -1,11 +1,12 @@
 //! The labels and requests of the golden vectors (docs/benchmarks/orchestrationbench.md §11), from the official data with the official
 //! prompts.
 
+use regatta_benchmark_testing::lines;
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Digest};
 use serde_json::{Map, Value, json};
 
 use super::*;
-use crate::data::shared::{lines, official, shared};
+use crate::data::shared::{official, shared};
 use crate::data::{Content, Entry, Speaker, Suffix};
 
 /// The lines of one file of both protocol cases.

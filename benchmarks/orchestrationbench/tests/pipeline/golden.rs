@@ -4,12 +4,12 @@ use std::path::Path;
 
 use regatta_benchmark_testing::{differ, examples, score_cases, score_every_case};
 
-use crate::harness::{orchestrationbench, shared};
+use crate::harness::orchestrationbench;
 
 #[test]
 fn every_golden_case_is_scored_as_expected() {
-    let Some(shared) = shared() else { return };
-    assert_eq!(score_every_case(orchestrationbench(), &shared), 9);
+    let Some(files) = score_every_case(orchestrationbench()) else { return };
+    assert_eq!(files, 9);
 }
 
 /// Answers on which a differential fuzz (`tests/differential`) found differences between the released code and this

@@ -1,33 +1,20 @@
 //! Data sets for the tests.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use regatta_benchmark_testing::read_folder;
+pub(crate) use regatta_benchmark_testing::setting;
+use regatta_benchmark_testing::{load_miniature, load_published};
 use regatta_benchmarks::{Benchmark, Suite};
-use regatta_proto::{FileSet, Setting};
 
 pub(crate) fn orchestrationbench() -> &'static dyn Benchmark {
     &regatta_orchestrationbench::OrchestrationBench
 }
 
-pub(crate) fn setting(name: &str) -> Setting {
-    name.parse().unwrap()
-}
-
 pub(crate) fn miniature() -> Arc<dyn Suite> {
-    orchestrationbench().load(&regatta_benchmark_testing::miniature(orchestrationbench())).unwrap()
+    load_miniature(orchestrationbench())
 }
 
-/// The folder with the data and golden cases, if there is one.
-pub(crate) fn shared() -> Option<PathBuf> {
-    regatta_benchmark_testing::shared("orchestrationbench")
-}
-
-pub(crate) fn shared_files(shared: &Path) -> FileSet {
-    read_folder(&shared.join("data"), Some(orchestrationbench()))
-}
-
+/// The published data, if they are there.
 pub(crate) fn published() -> Option<Arc<dyn Suite>> {
-    Some(orchestrationbench().load(&shared_files(&shared()?)).unwrap())
+    load_published(orchestrationbench())
 }

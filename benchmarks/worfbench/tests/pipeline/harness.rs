@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use regatta_benchmark_testing::read_folder;
+pub(crate) use regatta_benchmark_testing::setting;
+use regatta_benchmark_testing::{load_miniature, read_folder};
 use regatta_benchmarks::{Benchmark, DataError, Persona, Score, Scoring, Suite, Verdicts};
 use regatta_proto::{
-    ChatMessage, ChatRequest, ChatRole, Evaluator, FileSet, ItemIndex, Question, Role, Sampling, SessionSeed, Setting,
+    ChatMessage, ChatRequest, ChatRole, Evaluator, FileSet, ItemIndex, Question, Role, Sampling, SessionSeed,
     Transcript, Verdict,
 };
 
@@ -22,7 +23,7 @@ pub(crate) fn miniature_files() -> FileSet {
 }
 
 pub(crate) fn miniature() -> Arc<dyn Suite> {
-    worfbench().load(&miniature_files()).unwrap()
+    load_miniature(worfbench())
 }
 
 /// The folder with the data and golden cases, if there is one.
@@ -52,10 +53,6 @@ pub(crate) fn refusal(files: &[(&str, &str)]) -> String {
         Ok(_) => panic!("loaded although something is wrong"),
         Err(error) => error.to_string(),
     }
-}
-
-pub(crate) fn setting(name: &str) -> Setting {
-    name.parse().unwrap()
 }
 
 pub(crate) fn index_of(suite: &dyn Suite, id: &str) -> ItemIndex {
