@@ -11,6 +11,7 @@ mod differential;
 mod driving;
 mod golden;
 mod judged;
+mod paper_tables;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub use self::differential::differ;
 pub use self::driving::{answered, drive, drive_with};
 pub use self::golden::{score_cases, score_every_case};
 pub use self::judged::judged_values;
+pub use self::paper_tables::{assert_complete, text_of_tables};
 
 /// Reads the files below `root` that `benchmark` wants, or all of them without a benchmark.
 ///

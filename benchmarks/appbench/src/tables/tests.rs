@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Measured, PaperEntry, PaperRow, Table};
+use regatta_benchmark_testing::assert_complete;
+use regatta_benchmarks::{Measured, PaperEntry, Table};
 use regatta_proto::{ModelRef, Setting};
 use serde_json::{Map, Value, json};
 
@@ -83,13 +84,7 @@ const SETTINGS: [&str; 4] = ["hierarchical", "flat", "hierarchical/3-shot", "too
 #[test]
 fn every_table_has_as_many_entries_as_columns_and_a_name_of_its_own() {
     for evaluator in [Evaluator::Official, Evaluator::Paper, Evaluator::Exec] {
-        let tables = tables(evaluator, &SETTINGS);
-        let names: std::collections::BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-        assert_eq!(names.len(), tables.len());
-        for table in &tables {
-            let fits = |row: &PaperRow| (row.entries.len(), row.keys.len()) == (table.columns.len(), table.keys.len());
-            assert!(table.rows.iter().all(fits), "{}", table.name);
-        }
+        assert_complete(&tables(evaluator, &SETTINGS));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use regatta_benchmark_testing::assert_complete;
 use regatta_benchmarks::{Measure, Measured, Metric, PaperEntry, Spending, Table};
 use regatta_proto::{Evaluator, ModelRef, Script, Setting};
 use serde_json::json;
@@ -151,20 +152,7 @@ fn every_table_has_as_many_entries_as_columns_and_a_name_of_its_own() {
     let evaluators =
         [Evaluator::Official, Evaluator::Paper, Evaluator::Structured, Evaluator::OfficialOf(Script::Camelai)];
     for evaluator in evaluators {
-        let tables = tables(evaluator, &SETTINGS);
-        let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-        assert_eq!(names.len(), tables.len());
-        for table in &tables {
-            assert!(
-                table.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'),
-                "{}",
-                table.name
-            );
-            for row in &table.rows {
-                let sizes = (row.keys.len(), row.entries.len());
-                assert_eq!(sizes, (table.keys.len(), table.columns.len()), "{}", table.name);
-            }
-        }
+        assert_complete(&tables(evaluator, &SETTINGS));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_benchmark_testing::{assert_complete, text_of_tables};
 use regatta_proto::{Evaluator, ModelRef, Setting};
 
 use super::*;
@@ -57,40 +58,15 @@ fn tables(evaluator: Evaluator, synthetic: bool, keep: impl Fn(&Setting) -> bool
     paper_tables(evaluator, synthetic, &cells(&of, &metrics))
 }
 
-/// Prints a table as lines of `ours (published)`.
-fn text(table: &PaperTable) -> String {
-    let mut lines = vec![format!("{} [{}]", table.title, table.name)];
-    let labels = table.columns.iter().map(|column| column.label.as_str());
-    lines.push(table.keys.iter().map(String::as_str).chain(labels).collect::<Vec<_>>().join(" | "));
-    for row in &table.rows {
-        let entries = row.entries.iter().zip(&table.columns).map(|(entry, column)| {
-            let read = |value: Option<f64>| value.map(|value| format!("{:.2}", value * column.unit.factor()));
-            let ours = read(entry.ours.value).unwrap_or_else(|| "–".to_owned());
-            read(entry.published).map_or_else(|| ours.clone(), |published| format!("{ours} ({published})"))
-        });
-        lines.push(row.keys.iter().cloned().chain(entries).collect::<Vec<_>>().join(" | "));
-    }
-    lines.extend(table.notes.iter().map(|note| format!("note: {note}")));
-    lines.join("\n")
-}
-
 #[test]
 fn the_papers_tables_from_a_sweep_of_everything() {
     let all = tables(Evaluator::Paper, false, |_| true);
-    insta::assert_snapshot!(all.iter().map(text).collect::<Vec<_>>().join("\n\n"));
+    insta::assert_snapshot!(text_of_tables(&all));
 }
 
 #[test]
 fn every_row_has_an_entry_for_every_column_and_every_table_a_name_of_its_own() {
-    let all = tables(Evaluator::Paper, true, |_| true);
-    let names: std::collections::BTreeSet<&str> = all.iter().map(|table| table.name.as_str()).collect();
-    assert_eq!(names.len(), all.len());
-    for table in &all {
-        assert!(table.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", table.name);
-        for row in &table.rows {
-            assert_eq!((row.keys.len(), row.entries.len()), (table.keys.len(), table.columns.len()), "{}", table.title);
-        }
-    }
+    assert_complete(&tables(Evaluator::Paper, true, |_| true));
 }
 
 #[test]

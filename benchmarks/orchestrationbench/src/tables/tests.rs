@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use regatta_benchmark_testing::{assert_complete, text_of_tables};
 use regatta_benchmarks::Table;
 use regatta_proto::Setting;
 use serde_json::{Value, json};
@@ -80,49 +81,27 @@ impl Sweep {
     }
 }
 
-/// Prints a table as lines of `ours (published)`.
-fn text(table: &PaperTable) -> String {
-    let mut lines = vec![format!("{} [{}]", table.title, table.name)];
-    let labels = table.columns.iter().map(|column| column.label.as_str());
-    lines.push(table.keys.iter().map(String::as_str).chain(labels).collect::<Vec<_>>().join(" | "));
-    for row in &table.rows {
-        let entries = row.entries.iter().zip(&table.columns).map(|(entry, column)| {
-            let read = |value: Option<f64>| value.map(|value| format!("{:.2}", value * column.unit.factor()));
-            let ours = read(entry.ours.value).unwrap_or_else(|| "–".to_owned());
-            read(entry.published).map_or_else(|| ours.clone(), |published| format!("{ours} ({published})"))
-        });
-        lines.push(row.keys.iter().cloned().chain(entries).collect::<Vec<_>>().join(" | "));
-    }
-    lines.extend(table.notes.iter().map(|note| format!("note: {note}")));
-    lines.join("\n")
-}
-
 #[test]
 fn the_tables_of_the_official_evaluator() {
     let sweep = Sweep::new(Evaluator::Official);
     let all = paper_tables(Evaluator::Official, &sweep.cells());
-    insta::assert_snapshot!(all.iter().map(text).collect::<Vec<_>>().join("\n\n"));
+    insta::assert_snapshot!(text_of_tables(&all));
 }
 
 #[test]
 fn the_tables_of_the_papers_evaluator() {
     let sweep = Sweep::new(Evaluator::Paper);
     let all = paper_tables(Evaluator::Paper, &sweep.cells());
-    insta::assert_snapshot!(all.iter().map(text).collect::<Vec<_>>().join("\n\n"));
+    insta::assert_snapshot!(text_of_tables(&all));
 }
 
 #[test]
 fn every_row_has_an_entry_for_every_column_and_every_table_a_name_of_its_own() {
     let sweep = Sweep::new(Evaluator::Official);
     let all = paper_tables(Evaluator::Official, &sweep.cells());
-    let names: BTreeSet<&str> = all.iter().map(|table| table.name.as_str()).collect();
-    assert_eq!(names.len(), all.len());
-    for table in &all {
-        assert!(table.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{}", table.name);
-        for row in &table.rows {
-            assert_eq!((row.keys.len(), row.entries.len()), (table.keys.len(), table.columns.len()), "{}", table.title);
-            assert!(!row.simulated || row.entries.iter().all(|entry| entry.published.is_none()) || row.keys.len() == 3);
-        }
+    assert_complete(&all);
+    for row in all.iter().flat_map(|table| &table.rows) {
+        assert!(!row.simulated || row.entries.iter().all(|entry| entry.published.is_none()) || row.keys.len() == 3);
     }
 }
 
@@ -143,5 +122,5 @@ fn correlations_are_shown_over_five_models_and_more_with_their_number() {
         paper_tables(Evaluator::Paper, &sweep.cells()).into_iter().find(|table| table.name == "correlations")
     };
     assert!(correlations(4).is_none());
-    insta::assert_snapshot!(text(&correlations(5).unwrap()));
+    insta::assert_snapshot!(text_of_tables(&[correlations(5).unwrap()]));
 }
