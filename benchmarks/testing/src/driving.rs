@@ -4,6 +4,7 @@ use regatta_benchmarks::{Persona, Step, Suite};
 use regatta_proto::{
     Call, ChatRequest, Event, ItemIndex, Lane, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
 };
+use serde_json::{Value, json};
 
 /// Makes the event of an answered call.
 #[must_use]
@@ -28,6 +29,23 @@ pub fn answered(role: Role, request: ChatRequest, reply: Reply) -> Event {
         from_cache: false,
         saved: None,
     }))
+}
+
+/// Makes the event of an agent that has written `output` and ended.
+#[must_use]
+pub fn ended(output: &str) -> Value {
+    json!({"ended": {"how": {"exited": 0}, "output": output}})
+}
+
+/// Makes the session of an agent in which `events` came after its start.
+///
+/// # Panics
+/// If one of them is no event.
+#[must_use]
+pub fn session_of_agent(events: &[Value]) -> Transcript {
+    let started = json!({"started": {"agent": "mine", "attempt": 1}});
+    let events: Vec<&Value> = std::iter::once(&started).chain(events).collect();
+    serde_json::from_value(json!({ "events": events })).unwrap()
 }
 
 /// Drives a session to its end with the replies of `reply`.

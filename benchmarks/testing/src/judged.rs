@@ -7,6 +7,17 @@ use regatta_proto::{Digest, Evaluator, ItemIndex, Question, SessionSeed, Setting
 
 use super::driving::drive;
 
+/// The judge that a suite simulates, when it is right.
+pub struct SimulatedJudge<'s>(pub &'s dyn Suite);
+
+impl Verdicts for SimulatedJudge<'_> {
+    fn answer(&self, question: &Question) -> Option<Verdict> {
+        let Question::Judgement { prompt, .. } = question else { return None };
+        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1))?;
+        Some(Verdict::Replies { replies: vec![reply] })
+    }
+}
+
 /// Judges that differ: the simulated one of the suite, right, mostly wrong, and wrong each second time by two seeds.
 const MINDS: [(Persona, u64); 4] =
     [(Persona::Oracle, 1), (Persona::Noisy(1.0), 1), (Persona::Noisy(0.5), 2), (Persona::Noisy(0.5), 3)];

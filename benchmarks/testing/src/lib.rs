@@ -21,9 +21,9 @@ use regatta_proto::{FileSet, Setting};
 use serde_json::Value;
 
 pub use self::differential::differ;
-pub use self::driving::{answered, drive, drive_with};
+pub use self::driving::{answered, drive, drive_with, ended, session_of_agent};
 pub use self::golden::{score_cases, score_every_case};
-pub use self::judged::judged_values;
+pub use self::judged::{SimulatedJudge, judged_values};
 pub use self::paper_tables::{assert_complete, text_of_tables};
 
 /// Reads the files below `root` that `benchmark` wants, or all of them without a benchmark.

@@ -1,20 +1,12 @@
 //! Plans that an external agent makes: it is asked what a model is asked, and scored as a model is.
 
-use regatta_benchmark_testing::drive;
+use regatta_benchmark_testing::{drive, ended, session_of_agent};
 use regatta_benchmarks::{Persona, Step};
 use regatta_proto::{Event, ItemIndex, Transcript};
 use serde_json::{Value, json};
 
 use crate::harness::{miniature, setting};
 use crate::sessions::score;
-
-/// The session of an agent that did this and then wrote `output`.
-fn written(did: Option<Value>, output: &str) -> Transcript {
-    let started = json!({"started": {"agent": "mine", "attempt": 1}});
-    let ended = json!({"ended": {"how": {"exited": 0}, "output": output}});
-    let events: Vec<Value> = std::iter::once(started).chain(did).chain([ended]).collect();
-    serde_json::from_value(json!({ "events": events })).unwrap()
-}
 
 /// A call of its model with a tool of its own.
 fn called_with_tools() -> Value {
@@ -39,7 +31,7 @@ fn an_agent_is_given_the_messages_and_the_plan_that_it_writes_is_scored_like_a_r
             };
             assert_eq!((task.agent.as_str(), &task.input["messages"]), ("mine", &json!(call.request.messages)));
             let plan = call.reply.text.as_deref().unwrap();
-            for by_agent in [written(None, plan), written(Some(called_with_tools()), plan)] {
+            for by_agent in [session_of_agent(&[ended(plan)]), session_of_agent(&[called_with_tools(), ended(plan)])] {
                 assert_eq!(suite.next(item, &setting(name), &by_agent), Step::Done);
                 assert_eq!(score(&*suite, item, &by_agent), score(&*suite, item, &by_model), "{item}");
                 let is_invalid = |name: &str, by: &Transcript| suite.is_invalid_format(item, &setting(name), by);
@@ -53,7 +45,7 @@ fn an_agent_is_given_the_messages_and_the_plan_that_it_writes_is_scored_like_a_r
 fn an_agent_that_wrote_no_plan_is_scored_and_of_invalid_format() {
     let suite = miniature();
     let (item, name) = (ItemIndex(0), setting("external/mine"));
-    let silent = written(None, "I would rather not.");
+    let silent = session_of_agent(&[ended("I would rather not.")]);
     assert!(suite.is_invalid_format(item, &name, &silent));
     let recorded = Transcript::of_recorded(Some("I would rather not."));
     assert_eq!(score(&*suite, item, &silent), score(&*suite, item, &recorded));

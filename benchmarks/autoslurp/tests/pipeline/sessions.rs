@@ -3,27 +3,15 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use regatta_benchmark_testing::{answered, drive, drive_with};
-use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, ToolRequest, Verdicts};
+use regatta_benchmark_testing::{SimulatedJudge, answered, drive, drive_with};
+use regatta_benchmarks::{Persona, Score, Scores, Scoring, Step, Suite, ToolRequest};
 use regatta_proto::{
-    ChatRequest, Ended, Evaluator, Event, HowEnded, ItemIndex, Question, Reply, Role, Script, SessionSeed, Started,
-    Transcript, Verdict,
+    ChatRequest, Ended, Evaluator, Event, HowEnded, ItemIndex, Reply, Role, Script, SessionSeed, Started, Transcript,
 };
 
 use crate::harness::{miniature, published, setting};
 
 const POLICIES: [&str; 4] = ["camelai", "langgraph", "autogen", "agentlite"];
-
-/// Every question is put to the simulated judge.
-struct SimulatedJudge<'s>(&'s dyn Suite);
-
-impl Verdicts for SimulatedJudge<'_> {
-    fn answer(&self, question: &Question) -> Option<Verdict> {
-        let Question::Judgement { prompt, .. } = question else { return None };
-        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1))?;
-        Some(Verdict::Replies { replies: vec![reply] })
-    }
-}
 
 fn score(suite: &dyn Suite, item: ItemIndex, name: &str, evaluators: &[Evaluator], transcript: &Transcript) -> Scores {
     let transcript = transcript.without_requests();

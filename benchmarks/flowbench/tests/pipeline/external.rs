@@ -1,22 +1,15 @@
 //! Turns that an external agent does: it is asked what a model is asked, and scored as a model is.
 
-use regatta_benchmark_testing::{drive, drive_with};
+use regatta_benchmark_testing::{drive, drive_with, ended, session_of_agent};
 use regatta_benchmarks::{Persona, Scoring, Step, Suite};
 use regatta_proto::{Evaluator, Event, ItemIndex, Reply, Transcript};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{miniature, setting};
 use crate::simulated::score;
 
-/// The session of an agent in which these events came after its start.
-fn session(events: &[Value]) -> Transcript {
-    let started = json!({"started": {"agent": "mine", "attempt": 1}});
-    let events: Vec<&Value> = std::iter::once(&started).chain(events).collect();
-    serde_json::from_value(json!({ "events": events })).unwrap()
-}
-
 fn written(output: &str) -> Transcript {
-    session(&[json!({"ended": {"how": {"exited": 0}, "output": output}})])
+    session_of_agent(&[ended(output)])
 }
 
 fn assert_alike(suite: &dyn Suite, item: ItemIndex, (name, session): (&str, &Transcript), native: (&str, &Transcript)) {
@@ -69,7 +62,7 @@ fn a_turn_whose_agent_has_not_ended_is_given_to_it_again_and_not_scored() {
     let suite = miniature();
     let name = setting("external/mine");
     let item = suite.select(&name, &[], Some(1)).unwrap()[0];
-    for begun in [session(&[]), session(&[json!({"ended": {"how": {"killed": 9}, "output": "x"}})])] {
+    for begun in [session_of_agent(&[]), session_of_agent(&[json!({"ended": {"how": {"killed": 9}, "output": "x"}})])] {
         assert!(matches!(suite.next(item, &name, &begun), Step::Delegate(_)));
         let nobody = regatta_benchmarks::RecordedVerdicts::default();
         let scoring = suite.score(item, &[Evaluator::OfficialFixed], &begun, &nobody);

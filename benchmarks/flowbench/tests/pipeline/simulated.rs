@@ -3,24 +3,13 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use regatta_benchmark_testing::{answered, drive};
-use regatta_benchmarks::{NoVerdicts, Persona, Score, Scores, Scoring, Step, Suite, Verdicts};
-use regatta_proto::{Evaluator, Event, ItemIndex, Question, Reply, Role, SessionSeed, Transcript, Verdict};
+use regatta_benchmark_testing::{SimulatedJudge, answered, drive};
+use regatta_benchmarks::{NoVerdicts, Persona, Score, Scores, Scoring, Step, Suite};
+use regatta_proto::{Evaluator, Event, ItemIndex, Question, Reply, Role, Transcript};
 
 use crate::harness::{flowbench, miniature, published, setting};
 
 const ALL: [Evaluator; 3] = [Evaluator::Official, Evaluator::OfficialFixed, Evaluator::Paper];
-
-/// A judge that the suite simulates.
-struct SimulatedJudge<'s>(&'s dyn Suite);
-
-impl Verdicts for SimulatedJudge<'_> {
-    fn answer(&self, question: &Question) -> Option<Verdict> {
-        let Question::Judgement { prompt, .. } = question else { return None };
-        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1));
-        Some(Verdict::Replies { replies: vec![reply.expect("every prompt of the benchmark is recognised")] })
-    }
-}
 
 pub(crate) fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, transcript, &SimulatedJudge(suite)) {

@@ -1,20 +1,12 @@
 //! Steps that an external agent does: it is asked what a model is asked, and scored as a model is.
 
-use regatta_benchmark_testing::drive;
+use regatta_benchmark_testing::{drive, ended, session_of_agent};
 use regatta_benchmarks::{Persona, Step};
 use regatta_proto::{Event, Transcript};
 use serde_json::{Value, json};
 
 use crate::harness::{miniature, setting};
 use crate::sessions::score;
-
-fn written(output: &str) -> Transcript {
-    let events = json!([
-        {"started": {"agent": "mine", "attempt": 1}},
-        {"ended": {"how": {"exited": 0}, "output": output}},
-    ]);
-    serde_json::from_value(json!({ "events": events })).unwrap()
-}
 
 #[test]
 fn an_agent_is_given_messages_and_tools_and_the_plan_or_calls_that_it_writes_are_scored_like_a_reply() {
@@ -40,7 +32,7 @@ fn an_agent_is_given_messages_and_tools_and_the_plan_or_calls_that_it_writes_are
             (None, true) => vec![String::new()],
         };
         for output in outputs {
-            let by_agent = written(&output);
+            let by_agent = session_of_agent(&[ended(&output)]);
             assert_eq!(suite.next(item, &name, &by_agent), Step::Done);
             assert_eq!(score(&*suite, item, &by_agent), score(&*suite, item, &by_model), "{item}");
             let is_invalid =

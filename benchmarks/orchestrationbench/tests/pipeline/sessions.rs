@@ -2,24 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmark_testing::drive;
-use regatta_benchmarks::{Persona, Score, Scores, Scoring, Suite, Verdicts};
-use regatta_proto::{Evaluator, ItemIndex, Question, SessionSeed, Transcript, Verdict};
+use regatta_benchmark_testing::{SimulatedJudge, drive};
+use regatta_benchmarks::{Persona, Score, Scores, Scoring, Suite};
+use regatta_proto::{Evaluator, ItemIndex, Transcript};
 
 use crate::harness::{miniature, published, setting};
 
 const ALL: [Evaluator; 2] = [Evaluator::Official, Evaluator::Paper];
-
-/// A judge that the suite simulates.
-struct SimulatedJudge<'s>(&'s dyn Suite);
-
-impl Verdicts for SimulatedJudge<'_> {
-    fn answer(&self, question: &Question) -> Option<Verdict> {
-        let Question::Judgement { prompt, .. } = question else { return None };
-        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1));
-        Some(Verdict::Replies { replies: vec![reply.expect("every prompt of the benchmark is recognised")] })
-    }
-}
 
 pub(crate) fn score(suite: &dyn Suite, item: ItemIndex, transcript: &Transcript) -> Scores {
     match suite.score(item, &ALL, &transcript.without_requests(), &SimulatedJudge(suite)) {

@@ -1,5 +1,6 @@
 //! Requests of a session, and scores of its answer.
 
+use regatta_benchmark_testing::{ended, session_of_agent};
 use regatta_benchmarks::{NoVerdicts, Scoring, Step, Suite};
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Role, Transcript, Verdict};
 
@@ -31,11 +32,7 @@ fn an_external_agent_is_given_the_messages_and_what_it_writes_is_scored_like_a_r
     let asked = first_request(&*suite, item, "two-shot").messages;
     assert_eq!((task.agent.as_str(), &task.input["messages"]), ("mine", &serde_json::to_value(asked).unwrap()));
     let reply = "Node:\n1: find the least common multiple of 12 and 18\nEdge: (START,1) (1,END)";
-    let written = serde_json::json!({"events": [
-        {"started": {"agent": "mine", "attempt": 1}},
-        {"ended": {"how": {"exited": 0}, "output": reply}},
-    ]});
-    let written: Transcript = serde_json::from_value(written).unwrap();
+    let written = session_of_agent(&[ended(reply)]);
     assert_eq!(suite.next(item, &named, &written), Step::Done);
     let score = |transcript: &Transcript| suite.score(item, &BOTH, transcript, &WordOverlap);
     let recorded = Transcript::of_recorded(Some(reply));
