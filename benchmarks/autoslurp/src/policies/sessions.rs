@@ -1,4 +1,4 @@
-//! Sessions for the tests of LangGraph's and AutoGen's policies.
+//! Sessions for the tests of the policies.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

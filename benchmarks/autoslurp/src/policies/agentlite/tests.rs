@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use regatta_proto::{ChatRequest, Finish, Reply};
 
 use super::*;
-use crate::policies::sessions::utterances;
+use crate::policies::sessions::{carried, utterances};
 use crate::simulate::Gold;
 
 /// All steps of the manager are calls of agents that use all of theirs.
@@ -196,16 +196,8 @@ fn an_object_as_query_is_a_form_that_the_server_cannot_read() {
 fn the_oracle_comes_to_the_end_of_every_session() {
     for utterance in utterances() {
         let gold = Gold::of(&utterance, QUERY.today);
-        let query = Query { iid: &utterance.iid, text: &utterance.text, today: QUERY.today };
-        let mut replies: Vec<Reply> = Vec::new();
-        let run = loop {
-            let so_far: Vec<&Reply> = replies.iter().collect();
-            match play(&query, &mut Replies::new(&so_far)) {
-                Ok(run) => break run,
-                Err(asking) => replies.push(simulated::reply(&asking.0, &gold)),
-            }
-            assert!(replies.len() < 30, "{}: {:?}", utterance.text, replies.last());
-        };
+        let (run, requests) = carried(play, simulated::reply, &utterance);
+        assert!(requests.len() < 30, "{}", utterance.text);
         assert!(run.final_text.is_some_and(|text| !text.is_empty()) && !run.hit_limit, "{}", utterance.text);
         assert_eq!(run.intent_output.as_deref(), Some(gold.intent_text().as_str()), "{}", utterance.text);
         assert!(run.requests.iter().all(|exchange| exchange.status == 200), "{}: {:?}", utterance.text, run.requests);
