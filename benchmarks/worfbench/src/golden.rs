@@ -9,7 +9,10 @@ use regatta_matching::{Matcher, Weights, descendants, first_orders, lexicographi
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::averages::averages;
+use super::averages::{Means, averages};
+use super::error::ScoreError;
+use super::official::OfficialScore;
+use super::paper::PaperScore;
 use super::similarity::Similarities;
 use super::task::Task;
 use super::{official, paper, parse_official, parse_paper};
@@ -239,40 +242,32 @@ fn check(case: &str, file: &Path, items: BTreeMap<String, Value>, aggregate: imp
     assert_eq!(want["items"].as_object().unwrap().len(), got["items"].as_object().unwrap().len());
 }
 
-#[test]
-fn every_golden_case_is_scored_as_by_the_official_evaluator() {
+/// Scores every case by `score`, and compares the scores and the averages of their `values` with `file`.
+fn check_cases<S: Serialize, M: Means + Serialize>(
+    file: &str,
+    score: fn(Option<&str>, &str, &Similarities) -> Result<S, ScoreError>,
+    values: fn(&S) -> M,
+) {
     let Some(shared) = shared() else { return };
     let golds = golds(&shared);
     for case in CASES {
         let folder = shared.join("golden").join(case);
         let scores: Vec<_> = vectors(&folder, &golds)
             .into_iter()
-            .map(|v| {
-                let score = official::score(v.prediction.as_deref(), &v.gold, &v.similarities);
-                (v.item, v.task, score.unwrap())
-            })
+            .map(|v| (v.item, v.task, score(v.prediction.as_deref(), &v.gold, &v.similarities).unwrap()))
             .collect();
         let items = scores.iter().map(|(id, task, score)| (id.clone(), item(*task, score))).collect();
-        let aggregate = averages(scores.iter().map(|(_, task, score)| (*task, score.values())));
-        check(case, &folder.join("expected.json"), items, aggregate);
+        let aggregate = averages(scores.iter().map(|(_, task, score)| (*task, values(score))));
+        check(case, &folder.join(file), items, aggregate);
     }
 }
 
 #[test]
+fn every_golden_case_is_scored_as_by_the_official_evaluator() {
+    check_cases("expected.json", official::score, OfficialScore::values);
+}
+
+#[test]
 fn every_golden_case_is_scored_as_by_the_paper_evaluator() {
-    let Some(shared) = shared() else { return };
-    let golds = golds(&shared);
-    for case in CASES {
-        let folder = shared.join("golden").join(case);
-        let scores: Vec<_> = vectors(&folder, &golds)
-            .into_iter()
-            .map(|v| {
-                let score = paper::score(v.prediction.as_deref(), &v.gold, &v.similarities);
-                (v.item, v.task, score.unwrap())
-            })
-            .collect();
-        let items = scores.iter().map(|(id, task, score)| (id.clone(), item(*task, score))).collect();
-        let aggregate = averages(scores.iter().map(|(_, task, score)| (*task, score.values())));
-        check(case, &folder.join("expected.paper.json"), items, aggregate);
-    }
+    check_cases("expected.paper.json", paper::score, PaperScore::values);
 }
