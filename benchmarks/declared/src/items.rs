@@ -65,6 +65,11 @@ fn scalar(source: &Source, path: &str, split: &Split, record: &Record, column: &
     }
 }
 
+/// Place of an item among the records; beyond all for one that is none.
+pub(crate) fn position(item: ItemIndex) -> usize {
+    usize::try_from(item.0).unwrap_or(usize::MAX)
+}
+
 /// Items of one of `settings`, ascending, of `tasks` (all when empty), at most `limit` of each.
 ///
 /// # Errors

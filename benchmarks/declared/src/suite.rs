@@ -13,7 +13,7 @@ use regatta_proto::{
 
 use crate::data::{self, Split, Splits};
 use crate::definition::{Definition, Source};
-use crate::items::{Items, items, select};
+use crate::items::{Items, items, position, select};
 use crate::scoring::{Rule, Scorers, prepare, simulated_reply};
 use crate::session::{Script, Subject};
 use crate::setting::{Choice, grid};
@@ -179,10 +179,6 @@ fn heads(scorers: &Scorers, metrics: &[Metric]) -> Vec<usize> {
 
 fn last_reply(transcript: &Transcript) -> Option<&Reply> {
     transcript.replies(Role::Agent).last()
-}
-
-fn position(item: ItemIndex) -> usize {
-    usize::try_from(item.0).unwrap_or(usize::MAX)
 }
 
 impl Suite for Loaded {

@@ -22,7 +22,7 @@ use super::messages::{messages_of, replies, reply, request};
 use super::opening::{open, roles, setting_of};
 use super::scores::{metrics, score};
 use crate::definition::{Coded, Source};
-use crate::items::select;
+use crate::items::{position, select};
 use crate::setting::{Choice, grid};
 use crate::{predictions, tables};
 
@@ -213,10 +213,6 @@ fn failed(failure: Failure) -> BenchmarkFailed {
 /// An answer that is one, and says what cannot be.
 fn wrong(call: &Call, why: String) -> BenchmarkFailed {
     failed(Failure { about: call.about(), why, errors: String::new() })
-}
-
-fn position(item: ItemIndex) -> usize {
-    usize::try_from(item.0).unwrap_or(usize::MAX)
 }
 
 impl Suite for CodedSuite {
