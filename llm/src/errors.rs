@@ -356,14 +356,32 @@ pub(crate) struct Failure {
     pub(crate) tier: Option<Box<str>>,
     /// Time for which the endpoint asks not to be called.
     pub(crate) retry_after: Option<Duration>,
-    /// No connection was made, so the endpoint may be down.
-    pub(crate) unreached: bool,
+    pub(crate) reach: Reach,
     /// The request was sent, and its answer may be billed: it broke off, or did not arrive in time.
     pub(crate) maybe_billed: bool,
     /// The model declined, in its provider's field for refusals.
     pub(crate) refused: bool,
-    /// This process stood still, and the request was not sent. That is nobody's fault, and no try.
-    pub(crate) stood_still: bool,
+}
+
+/// Distance that a failed request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// To the endpoint, or maybe.
+    Endpoint,
+    /// No connection was made, so the endpoint may be down.
+    Nobody,
+    /// This process stood still, and nothing was sent. That is nobody's fault, and no try.
+    StoodStill,
+}
+
+impl Reach {
+    pub(crate) const fn of(unreached: bool) -> Self {
+        if unreached { Self::Nobody } else { Self::Endpoint }
+    }
+
+    pub(crate) const fn is_unreached(self) -> bool {
+        matches!(self, Self::Nobody)
+    }
 }
 
 impl Failure {
@@ -376,10 +394,9 @@ impl Failure {
             usage: None,
             tier: None,
             retry_after: None,
-            unreached: rule(class).holds_endpoint,
+            reach: Reach::of(rule(class).holds_endpoint),
             maybe_billed: rule(class).maybe_billed,
             refused: false,
-            stood_still: false,
         }
     }
 

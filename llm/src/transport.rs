@@ -14,7 +14,7 @@ use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderNam
 use reqwest::{Body, Client, Method, Request, Response, StatusCode, Url};
 use tokio::time::{Instant, timeout_at};
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Reach};
 use crate::policy::{AllowedAddresses, EgressRules, is_loopback_host};
 use crate::secret::Secret;
 use crate::standstill::{Standstill, StoodStill};
@@ -189,7 +189,7 @@ impl Transport {
             let unreached = cause == NoAnswer::Unreached;
             let detail = if unreached { "the endpoint was not reached" } else { "the connection was lost" };
             Failure {
-                unreached,
+                reach: Reach::of(unreached),
                 maybe_billed: !unreached,
                 ..Failure::unanswered(ErrorClass::Connection, detail.to_owned())
             }
@@ -200,11 +200,15 @@ impl Transport {
         let detail = self.explain(&error);
         if sources(&error).any(|source| source.is::<StoodStill>()) {
             let unsent = Failure::unanswered(ErrorClass::Connection, detail);
-            return Failure { unreached: false, maybe_billed: false, stood_still: true, ..unsent };
+            return Failure { reach: Reach::StoodStill, maybe_billed: false, ..unsent };
         }
         let unreached = error.is_connect();
         if error.is_timeout() {
-            return Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Timeout, detail) };
+            return Failure {
+                reach: Reach::of(unreached),
+                maybe_billed: !unreached,
+                ..Failure::unanswered(ErrorClass::Timeout, detail)
+            };
         }
         if sources(&error).any(|source| source.downcast_ref().is_some_and(hyper::Error::is_parse)) {
             return Failure::unanswered(ErrorClass::BadResponse, detail);

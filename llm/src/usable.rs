@@ -1,6 +1,6 @@
 //! Answers with a status of 200 that are no answers, or whose usage cannot be; the same for every format.
 
-use crate::errors::Failure;
+use crate::errors::{Failure, Reach};
 use crate::events::ProviderEvent;
 use crate::wire::Completion;
 use crate::withheld::Withheld;
@@ -20,7 +20,7 @@ pub(crate) fn usable(completion: Completion) -> Result<Completion, Failure> {
         status: Some(200),
         usage,
         tier: completion.served.tier.map(String::into_boxed_str),
-        unreached: false,
+        reach: Reach::Endpoint,
         maybe_billed: usage.is_none(),
         refused: event == ProviderEvent::Refused,
         ..Failure::unanswered(event.class(), format!("{}: {said}", event.rule().word))

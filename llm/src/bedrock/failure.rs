@@ -10,7 +10,7 @@ use regatta_proto::{ErrorClass, TlsOptions, with_handshake_advice};
 use serde_json::json;
 
 use super::exchange::headers;
-use crate::errors::{ErrorInfo, Failure, event_of_error_in_200, event_of_status};
+use crate::errors::{ErrorInfo, Failure, Reach, event_of_error_in_200, event_of_status};
 use crate::events::ProviderEvent;
 use crate::retry_after::retry_after;
 use crate::wire::{ReadContext, trouble};
@@ -46,7 +46,7 @@ where
             Failure {
                 status: Some(status),
                 retry_after: retry_after(&headers(raw), context.clock),
-                unreached: false,
+                reach: Reach::Endpoint,
                 ..Failure::unanswered(class, detail)
             }
         }
@@ -58,7 +58,11 @@ where
         SdkError::DispatchFailure(dispatch) if dispatch.is_timeout() => {
             // No connection: nothing was sent, and the endpoint may be down.
             let unreached = chain(error).contains("connect");
-            Failure { unreached, maybe_billed: !unreached, ..Failure::unanswered(ErrorClass::Timeout, detail()) }
+            Failure {
+                reach: Reach::of(unreached),
+                maybe_billed: !unreached,
+                ..Failure::unanswered(ErrorClass::Timeout, detail())
+            }
         }
         SdkError::DispatchFailure(dispatch) if dispatch.is_io() => {
             Failure::unanswered(ErrorClass::Connection, detail())

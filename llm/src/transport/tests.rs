@@ -105,7 +105,7 @@ async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = Url::parse(&format!("http://{closed}/v1/chat/completions")).unwrap();
     let failure = sent(&transport, &url).await.unwrap_err();
-    assert_eq!((failure.class, failure.unreached, failure.status), (ErrorClass::Connection, true, None));
+    assert_eq!((failure.class, failure.reach.is_unreached(), failure.status), (ErrorClass::Connection, true, None));
     assert!(failure.detail.contains("refused"), "{}", failure.detail);
 }
 
@@ -120,7 +120,7 @@ async fn a_process_that_stood_still_after_the_permission_sends_no_byte() {
     sent(&transport, &url).await.unwrap();
     standstill.stands_still(Instant::now());
     let failure = sent(&transport, &url).await.unwrap_err();
-    assert!(failure.stood_still && !failure.unreached && !failure.maybe_billed, "{failure:?}");
+    assert!(failure.reach == Reach::StoodStill && !failure.maybe_billed, "{failure:?}");
     assert!(failure.detail.contains("stood still"), "{}", failure.detail);
     assert_eq!(server.seen().len(), 1);
 }
@@ -222,7 +222,7 @@ async fn a_connection_that_ends_without_an_answer_is_a_connection_failure() {
 #[tokio::test]
 async fn an_answer_that_is_not_http_is_a_bad_response() {
     let failure = failure(Step::Raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n".to_vec()), TIMEOUTS).await;
-    assert_eq!((failure.class, failure.unreached), (ErrorClass::BadResponse, false), "{failure:?}");
+    assert_eq!((failure.class, failure.reach.is_unreached()), (ErrorClass::BadResponse, false), "{failure:?}");
 }
 
 #[tokio::test]
@@ -248,7 +248,7 @@ async fn an_answer_must_begin_and_end_in_time() {
         (silent.class, silent.status, &*silent.detail),
         (ErrorClass::Timeout, None, "no answer began within 30 ms")
     );
-    assert!(!silent.unreached);
+    assert!(!silent.reach.is_unreached());
 
     let total = Timeouts { total_ms: 100, ..TIMEOUTS };
     let begun = Step::Hang(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{".to_vec());
@@ -305,7 +305,7 @@ async fn a_name_that_resolves_to_a_forbidden_address_is_not_reached() {
     let transport =
         Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, closed(), None, Standstill::watch()).unwrap();
     let failure = sent(&transport, &url).await.unwrap_err();
-    assert!(failure.unreached && failure.detail.contains("that the policy does not name"), "{failure:?}");
+    assert!(failure.reach.is_unreached() && failure.detail.contains("that the policy does not name"), "{failure:?}");
 }
 
 /// Bytes that a test's process may hold, and length of a long answer, which one holder may just have.

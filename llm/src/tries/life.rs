@@ -8,7 +8,7 @@ use regatta_proto::{Circumstances, ErrorClass, Money, Try, Usage};
 use tokio::time::{Instant, sleep};
 
 use crate::breaker::Pass;
-use crate::errors::{Failure, rule};
+use crate::errors::{Failure, Reach, rule};
 use crate::money::{OUTPUT_TOKENS_MAX, Paid, Reservation};
 use crate::permits::{Ask, Estimate, Line, Permit, Refused};
 use crate::retry::Schedule;
@@ -126,7 +126,7 @@ impl<'a> Life<'a> {
                 let cost = self.answered(&value, latency, at, permit, reservation);
                 Step::Answered { value, latency, at, cost, waited_us: self.take_waited() }
             }
-            Err(failure) if failure.stood_still => {
+            Err(failure) if failure.reach == Reach::StoodStill => {
                 self.not_sent(failure, permit, reservation);
                 Step::Again
             }
@@ -179,7 +179,7 @@ impl<'a> Life<'a> {
     ) -> Step<T> {
         let all = self.all;
         let rule = rule(failure.class);
-        let unreached = failure.unreached;
+        let unreached = failure.reach.is_unreached();
         if unreached {
             all.breaker.unreached(&failure.detail)
         } else {

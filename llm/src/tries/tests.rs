@@ -16,6 +16,7 @@ use regatta_proto::{
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::errors::Reach;
 use crate::permits::fake::FakeStore;
 use crate::permits::store::PermitStore as _;
 
@@ -345,9 +346,8 @@ async fn a_process_that_stood_still_sends_nothing_before_its_connections_have_no
 async fn a_request_that_was_not_sent_because_its_process_stood_still_is_sent_again_and_is_no_try() {
     let tries = tries(1, None, Retries { attempts: 1, ..RETRIES });
     let unsent = Failure {
-        unreached: false,
+        reach: Reach::StoodStill,
         maybe_billed: false,
-        stood_still: true,
         ..Failure::unanswered(ErrorClass::Connection, "it stood still".into())
     };
     let done = run(&tries, &vec![unsent; 40]).await.unwrap();

@@ -226,7 +226,7 @@ fn check(read: &Result<Completion, Failure>, status: u16) -> Result<(), TestCase
         }
         Err(failure) => {
             prop_assert_eq!(failure.status, Some(status));
-            prop_assert!(failure.detail.chars().count() <= 300 && !failure.unreached);
+            prop_assert!(failure.detail.chars().count() <= 300 && !failure.reach.is_unreached());
         }
     }
     Ok(())

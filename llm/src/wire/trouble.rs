@@ -4,7 +4,7 @@ use regatta_proto::{ErrorClass, Usage};
 use serde_json::Value;
 
 use super::{ReadContext, hints};
-use crate::errors::{ErrorInfo, Failure, event_of_error_in_200, event_of_status};
+use crate::errors::{ErrorInfo, Failure, Reach, event_of_error_in_200, event_of_status};
 use crate::retry_after::retry_after;
 use crate::transport::Answer;
 
@@ -73,7 +73,7 @@ pub(crate) fn of_event(event: &Value, is_named_so: bool, bill: Bill, context: &R
 
 /// The failure of an unusable stream, with a message of our own.
 pub(crate) fn in_stream(class: ErrorClass, detail: String) -> Failure {
-    Failure { status: Some(200), unreached: false, ..Failure::unanswered(class, detail) }
+    Failure { status: Some(200), reach: Reach::Endpoint, ..Failure::unanswered(class, detail) }
 }
 
 /// Merges the upstream provider's error, which OpenRouter attaches to its own, because class and detail need both.
@@ -103,10 +103,9 @@ fn failure(
             hints::of(&answer.headers, context.clock).exhausted_for.filter(|_| class == ErrorClass::RateLimited)
         }),
         tier: body.and_then(bill.tier).map(Box::from),
-        unreached: false,
+        reach: Reach::Endpoint,
         maybe_billed: class == ErrorClass::BadResponse,
         refused: false,
-        stood_still: false,
     }
 }
 

@@ -75,7 +75,7 @@ async fn an_endpoint_that_is_gone_is_not_reached() {
     let gone = EndpointSpec { base_url: Some("http://127.0.0.1:1".to_owned()), ..spec(&server) };
     let failure = ask(&open(&gone), &hi()).await.unwrap_err();
     assert_eq!(
-        (failure.class, failure.unreached, failure.maybe_billed),
+        (failure.class, failure.reach.is_unreached(), failure.maybe_billed),
         (ErrorClass::Connection, true, false),
         "{failure:?}"
     );

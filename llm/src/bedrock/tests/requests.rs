@@ -296,7 +296,7 @@ async fn an_address_of_a_spec_leads_nowhere_inside_whatever_its_name_is() {
     let named = settings(&format!("http://{host}:{port}")).unwrap();
     let client = BedrockClient::new(named, &spec(&server), clock);
     let failure = ask(&client, &hi()).await.unwrap_err();
-    assert!(failure.unreached && failure.detail.contains("that the policy does not name"), "{failure:?}");
+    assert!(failure.reach.is_unreached() && failure.detail.contains("that the policy does not name"), "{failure:?}");
     assert_eq!(server.seen().len(), 0);
 }
 
