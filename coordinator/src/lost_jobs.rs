@@ -68,7 +68,7 @@ pub(crate) struct LostJobs {
     shards: BTreeMap<String, VecDeque<PublishedShard>>,
     /// Since when each queue has been drained at every look.
     drained: BTreeMap<String, Instant>,
-    /// How far each queue has been given out.
+    /// The jobs that have been given out of each queue.
     overtaken: BTreeMap<String, Overtaken>,
     looked_at: Option<Instant>,
     /// Sessions of which no worker tells.

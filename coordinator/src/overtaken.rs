@@ -23,7 +23,7 @@ struct Pass {
     by: Instant,
 }
 
-/// What has been given out of one queue, as far as it was looked at.
+/// Jobs that have been given out of one queue, as far as it was looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Overtaken {
     passes: VecDeque<Pass>,
@@ -32,7 +32,7 @@ pub(crate) struct Overtaken {
 }
 
 impl Overtaken {
-    /// What was published by then is known to have been given out.
+    /// Jobs that were published by then are known to have been given out.
     pub(crate) fn until(&self) -> Option<Instant> {
         self.passes.back().map(|last| last.published)
     }
