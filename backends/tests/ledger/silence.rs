@@ -33,15 +33,27 @@ async fn until_silent(ledger: &Ledger, sweep: &SweepId, texts: &[&str]) {
     while silent(ledger, sweep, WITHIN).await != all_open(texts) {}
 }
 
-/// Repeats `done`, until it took less time than a question needs to be silent, and returns what it found.
-async fn at_once<T>(done: impl AsyncFn() -> T) -> T {
+/// Repeats `done`, until it took less time than a question needs to be silent, and returns what it found. It is done with a sweep that `prepare`
+/// makes for each time: of a question of which somebody has just told, nobody needs to be told again.
+async fn at_once<T>(prepare: impl AsyncFn(u32) -> SweepId, done: impl AsyncFn(&SweepId) -> T) -> T {
+    let mut time = 0;
     loop {
+        let sweep = prepare(time).await;
         let begun = Instant::now();
-        let found = done().await;
+        let found = done(&sweep).await;
         if begun.elapsed() < WITHIN {
             return found;
         }
+        time += 1;
     }
+}
+
+/// Another sweep, whose questions `texts` are claimed and silent.
+async fn silent_sweep(world: &World, time: u32, texts: &[&str]) -> SweepId {
+    let sweep = world.sweep(&format!("silent-{time}"), 1, 1).await;
+    world.ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(texts)).await.unwrap();
+    until_silent(&world.ledger, &sweep, texts).await;
+    sweep
 }
 
 async fn tell(ledger: &Ledger, sweep: &SweepId, is_named: bool, texts: &[&str]) {
@@ -62,10 +74,13 @@ pub(crate) async fn a_question_is_silent_a_while_after_it_was_claimed_and_last_t
     }
     assert_eq!(silent(ledger, &sweep, LONG).await, []);
     until_silent(ledger, &sweep, &["a", "b", "c"]).await;
-    let told = at_once(async || {
-        tell(ledger, &sweep, true, &["a", "never claimed"]).await;
-        silent(ledger, &sweep, WITHIN).await
-    });
+    let told = at_once(
+        async |time| silent_sweep(&world, time, &["a", "b", "c"]).await,
+        async |sweep| {
+            tell(ledger, sweep, true, &["a", "never claimed"]).await;
+            silent(ledger, sweep, WITHIN).await
+        },
+    );
     assert_eq!(told.await, all_open(&["b", "c"]));
     until_silent(ledger, &other, &["a"]).await;
     until_silent(ledger, &sweep, &["a", "b", "c"]).await;
@@ -84,11 +99,11 @@ pub(crate) async fn no_question_is_silent_while_a_worker_holds_some_that_it_does
     ledger.claim_questions(&sweep, &judge(), answerer(HERE), &questions(&["a"])).await.unwrap();
     until_silent(ledger, &sweep, &["a"]).await;
     let silent_after = async |of: &SweepId, is_named| {
-        at_once(async || {
+        let done = async |sweep: &SweepId| {
             tell(ledger, of, is_named, &[]).await;
-            silent(ledger, &sweep, WITHIN).await
-        })
-        .await
+            silent(ledger, sweep, WITHIN).await
+        };
+        at_once(async |_| sweep.clone(), done).await
     };
     assert_eq!(silent_after(&sweep, true).await, all_open(&["a"]));
     assert_eq!(silent_after(&other, false).await, all_open(&["a"]), "questions of another sweep");
@@ -108,10 +123,13 @@ pub(crate) async fn silent_questions_are_released_by_who_leads_unless_somebody_t
     let suspects = all_open(&["a", "b", "never claimed"]);
     assert_eq!(ledger.release_silent_questions(&sweep, &suspects, SILENCE, over).await.unwrap(), None);
     assert_eq!(claim(&["a", "b", "c"]).await.questions, []);
-    let released = at_once(async || {
-        tell(ledger, &sweep, true, &["a"]).await;
-        ledger.release_silent_questions(&sweep, &all_open(&["a"]), SILENCE, term).await.unwrap()
-    });
+    let released = at_once(
+        async |time| silent_sweep(&world, time, &["a"]).await,
+        async |sweep| {
+            tell(ledger, sweep, true, &["a"]).await;
+            ledger.release_silent_questions(sweep, &all_open(&["a"]), SILENCE, term).await.unwrap()
+        },
+    );
     assert_eq!(released.await, Some(0), "a worker has told of it");
     until_silent(ledger, &sweep, &["a", "b", "c"]).await;
     assert_eq!(ledger.release_silent_questions(&sweep, &suspects, SILENCE, term).await.unwrap(), Some(2));
