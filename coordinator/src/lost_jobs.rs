@@ -59,6 +59,8 @@ struct Suspect {
     since: Instant,
     /// By then its job was published.
     published: Instant,
+    /// A worker has told of it.
+    was_told_of: bool,
 }
 
 /// Knowledge of one coordinator about jobs of a sweep that may be lost.
@@ -137,6 +139,11 @@ impl LostJobs {
         }
     }
 
+    /// True if no job has waited in the queue of `cell` for `long_enough`.
+    fn has_been_drained(&self, sweep: &Sweep, cell: CellIndex, long_enough: Duration) -> bool {
+        queue_of(sweep, cell).is_some_and(|queue| self.is_drained(&queue, long_enough))
+    }
+
     /// True if no job has waited in `queue` for `long_enough`.
     pub(crate) fn is_drained(&self, queue: &str, long_enough: Duration) -> bool {
         self.drained.get(queue).is_some_and(|since| since.elapsed() >= long_enough)
@@ -152,7 +159,10 @@ impl LostJobs {
         let mut all = std::mem::take(&mut self.suspects);
         for (cell, suspects) in &mut all {
             let Some(queue) = queue_of(sweep, *cell) else { continue };
-            suspects.retain(|_, suspect| self.is_taken(&queue, suspect.published, drained_for));
+            suspects.retain(|_, suspect| {
+                self.is_drained(&queue, drained_for)
+                    || (!suspect.was_told_of && self.is_taken(&queue, suspect.published, drained_for))
+            });
         }
         self.suspects = all;
     }
@@ -170,13 +180,14 @@ impl LostJobs {
         let suspect = self.suspects.get(&cell).and_then(|suspects| suspects.get(&item));
         let is_overtaken = |suspect: &Suspect| {
             let of_queue = self.overtaken.get(&queue);
-            of_queue.is_some_and(|overtaken| overtaken.is_overtaken(suspect.published, long_enough))
+            !suspect.was_told_of
+                && of_queue.is_some_and(|overtaken| overtaken.is_overtaken(suspect.published, long_enough))
         };
         self.is_drained(&queue, long_enough) || suspect.is_some_and(is_overtaken)
     }
 
     /// The next shards of `queue`, in the order in which they were published, whose workers may tell how far it has been given out.
-    fn next_given(&self, queue: &str) -> Next {
+    fn next_given(&self, queue: &str) -> Vec<(Instant, ShardRow)> {
         let until = self.overtaken.get(queue).and_then(Overtaken::until);
         let mut shards: Vec<(Instant, ShardRow)> = self
             .shards
@@ -187,12 +198,12 @@ impl LostJobs {
             .filter(|(begun, _)| until.is_none_or(|until| *begun > until))
             .collect();
         shards.sort_by_key(|(begun, _)| *begun);
-        let (all, mut sessions) = (shards.len(), 0);
+        let mut sessions = 0;
         shards.retain(|(_, shard)| {
             sessions += shard.count;
             sessions <= SESSIONS_A_LOOK
         });
-        Next { are_all: shards.len() == all, shards }
+        shards
     }
 
     /// The next shards to ask after, of those whose jobs have been published for `published_for`, and wait in their queue no more by
@@ -247,13 +258,6 @@ enum Gathering {
     /// Something is ripe, and waits for others that will be soon.
     OthersWillBe,
     Done,
-}
-
-/// Shards of a queue that have not been given out as far as is known, each with the time before its first job was published.
-struct Next {
-    shards: Vec<(Instant, ShardRow)>,
-    /// No other one is known.
-    are_all: bool,
 }
 
 /// Sessions and questions that may be lost, and are looked at once more.
@@ -373,10 +377,16 @@ impl Coordinator {
             let is_complete =
                 |shard: &PublishedShard| shards::items(&sweep, &shard.row).iter().all(|item| !all.contains(item));
             complete.extend(shards.iter().filter(|shard| is_complete(shard)).map(|shard| shard.row.index));
-            let suspects = watched.lost_jobs.suspects.entry(cell).or_default();
+            // Ended ones too: who has handed a session over may have put its job at the end of the queue.
+            let attempts = self.ledger.highest_attempt(&sweep.id, cell, &items).await?;
+            let lost_jobs = &mut watched.lost_jobs;
+            let is_drained = lost_jobs.has_been_drained(&sweep, cell, self.config.lost_after);
+            let suspects = lost_jobs.suspects.entry(cell).or_default();
             for (item, published) in with_times {
-                if silent.contains(&item) {
-                    suspects.entry(item).or_insert(Suspect { since: now, published });
+                let was_told_of = attempts.contains_key(&item);
+                if silent.contains(&item) && (is_drained || !was_told_of) {
+                    suspects.entry(item).or_insert(Suspect { since: now, published, was_told_of }).was_told_of =
+                        was_told_of;
                 } else {
                     suspects.remove(&item);
                 }
@@ -393,8 +403,10 @@ impl Coordinator {
     /// Finds out how far each queue has been given out: up to the last shard with a session that has a result, or of which a worker has told.
     async fn look_at_what_is_given(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         let sweep = watched.sweep.clone();
-        for queue in queues_of(&sweep.id, &sweep.lock) {
-            let (begun, Next { shards, are_all }) = (Instant::now(), watched.lost_jobs.next_given(&queue));
+        // Where calls are gathered to batches, jobs leave the queue and come back to its end.
+        let live = sweep.lock.endpoints.iter().filter(|(_, endpoint)| endpoint.lane.is_live());
+        for queue in live.map(|(name, endpoint)| endpoint.queue(name, &sweep.id)) {
+            let shards = watched.lost_jobs.next_given(&queue);
             let mut by_cell: BTreeMap<CellIndex, Vec<(Instant, ShardRow)>> = BTreeMap::new();
             for (begun, shard) in shards {
                 by_cell.entry(shard.cell).or_default().push((begun, shard));
@@ -411,7 +423,7 @@ impl Coordinator {
                 let last = shards.iter().filter(|(_, shard)| is_given(shard)).map(|(begun, _)| *begun).max();
                 given = given.max(last);
             }
-            watched.lost_jobs.overtaken.entry(queue).or_default().looked((begun, Instant::now()), given, are_all);
+            watched.lost_jobs.overtaken.entry(queue).or_default().looked(Instant::now(), given);
         }
         Ok(())
     }

@@ -4,6 +4,8 @@
 //! So once a job has been given out that was published later, an earlier one has been given out too; and if its worker was cut off with it, the
 //! broker has noticed after a while, so that of what is given out after that, it is the first. Of a job that was overtaken twice, with that time
 //! in between, either a worker tells, or nobody has it.
+//!
+//! That holds for jobs of which nobody has ever told. A worker that has told of one may have put it at the end of the queue when it left.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -18,8 +20,7 @@ const PASSES_KEPT: usize = 64;
 struct Pass {
     /// Everything that was published before was given out.
     published: Instant,
-    /// The last of it was given out after this, and not later than that.
-    after: Instant,
+    /// It was given out by then.
     by: Instant,
 }
 
@@ -27,8 +28,6 @@ struct Pass {
 #[derive(Debug, Default)]
 pub(crate) struct Overtaken {
     passes: VecDeque<Pass>,
-    /// The last look, if it was at everything.
-    looked_at: Option<Instant>,
 }
 
 impl Overtaken {
@@ -37,17 +36,14 @@ impl Overtaken {
         self.passes.back().map(|last| last.published)
     }
 
-    /// A look from `begun` to `ended`: what was published at `given` has been given out, and is the last of it if the look was `at_all` that was
-    /// published.
-    pub(crate) fn looked(&mut self, (begun, ended): (Instant, Instant), given: Option<Instant>, at_all: bool) {
+    /// A look that ended at `now`: what was published at `given` has been given out.
+    pub(crate) fn looked(&mut self, now: Instant, given: Option<Instant>) {
         if let Some(published) = given.filter(|published| self.until().is_none_or(|until| *published > until)) {
             if self.passes.len() == PASSES_KEPT {
                 self.passes.pop_front();
             }
-            let after = self.looked_at.map_or(published, |looked_at| looked_at.max(published));
-            self.passes.push_back(Pass { published, after, by: ended });
+            self.passes.push_back(Pass { published, by: now });
         }
-        self.looked_at = at_all.then_some(begun);
     }
 
     /// True if a job that was published then has been given out.
@@ -55,9 +51,10 @@ impl Overtaken {
         self.given_by(published).is_some()
     }
 
-    /// True if a job that was published then was overtaken, and once more when `long_enough` had passed.
+    /// True if a job that was published then was overtaken, and once more by one that was published when `long_enough` had passed since that was
+    /// seen. When that one was given out is not known: what workers tell may wait for scorers for minutes.
     pub(crate) fn is_overtaken(&self, published: Instant, long_enough: Duration) -> bool {
-        let again = self.passes.back().map(|last| last.after);
+        let again = self.until();
         self.given_by(published).zip(again).is_some_and(|(by, again)| again >= by + long_enough)
     }
 
@@ -79,31 +76,16 @@ mod tests {
     const WHILE: Duration = Duration::from_secs(75);
 
     #[test]
-    fn a_job_is_overtaken_by_two_that_were_published_later_and_given_out_with_a_while_in_between() {
+    fn a_job_is_overtaken_by_two_that_were_published_later_and_with_a_while_in_between() {
         let start = Instant::now();
         let mut queue = Overtaken::default();
-        queue.looked((at(start, 10), at(start, 10)), Some(at(start, 2)), true);
+        queue.looked(at(start, 10), Some(at(start, 2)));
         assert!(queue.is_given(at(start, 1)) && !queue.is_given(at(start, 2)), "those of one time have no order");
-        queue.looked((at(start, 80), at(start, 80)), Some(at(start, 3)), true);
-        assert!(
-            !queue.is_overtaken(at(start, 1), WHILE),
-            "the other may have been given out right after the look before"
-        );
-        queue.looked((at(start, 85), at(start, 85)), None, true);
-        queue.looked((at(start, 90), at(start, 90)), Some(at(start, 4)), true);
-        assert!(queue.is_overtaken(at(start, 1), WHILE), "given out after 85");
-        assert!(!queue.is_overtaken(at(start, 2), WHILE), "overtaken by 80 for the first time");
-    }
-
-    #[test]
-    fn what_was_given_out_at_an_unknown_time_was_given_out_after_it_was_published() {
-        let start = Instant::now();
-        let mut queue = Overtaken::default();
-        queue.looked((at(start, 10), at(start, 10)), Some(at(start, 2)), false);
-        queue.looked((at(start, 200), at(start, 200)), Some(at(start, 84)), false);
-        assert!(!queue.is_overtaken(at(start, 1), WHILE));
-        queue.looked((at(start, 201), at(start, 201)), Some(at(start, 85)), false);
+        queue.looked(at(start, 200), Some(at(start, 84)));
+        assert!(!queue.is_overtaken(at(start, 1), WHILE), "it may have been given out right after it was published");
+        queue.looked(at(start, 201), Some(at(start, 85)));
         assert!(queue.is_overtaken(at(start, 1), WHILE));
+        assert!(!queue.is_overtaken(at(start, 2), WHILE), "overtaken by 200 for the first time");
     }
 
     proptest! {
@@ -113,7 +95,7 @@ mod tests {
         fn a_job_that_is_handed_back_within_the_while_and_waits_is_never_overtaken(
             watched in 0_u64..20,
             pauses in proptest::collection::vec(0_u64..40, 40),
-            looks in proptest::collection::vec((1_u64..30, any::<bool>()), 1..60),
+            looks in proptest::collection::vec(1_u64..30, 1..60),
             back_after in 0_u64..75,
         ) {
             let start = Instant::now();
@@ -129,9 +111,9 @@ mod tests {
                 given.iter().filter(move |(_, given)| *given <= time.min(back_at)).map(|(published, _)| *published).max()
             };
             let (mut queue, mut time) = (Overtaken::default(), 0);
-            for (pause, knows) in looks {
+            for pause in looks {
                 time += pause;
-                queue.looked((at(start, time), at(start, time)), is_given_by(time).map(|published| at(start, published)), knows);
+                queue.looked(at(start, time), is_given_by(time).map(|published| at(start, published)));
                 prop_assert!(!queue.is_overtaken(at(start, watched), WHILE));
             }
         }
