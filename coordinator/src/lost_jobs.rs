@@ -3,10 +3,10 @@
 //!
 //! The rule is that of a quiet sweep, for one session and the queue of its job: for as long as it takes a broker to notice that a worker is cut
 //! off, and another to tell of what it is given ([`CoordinatorConfig::lost_after`](crate::CoordinatorConfig::lost_after)), no job has waited in
-//! the queue, or later ones have [overtaken](crate::overtaken) it for as long; the session's job was published, and the session last told of, longer ago than one counts as told of
-//! ([`CoordinatorConfig::running_within`](crate::CoordinatorConfig::running_within)). Because the ledger's clock may be put forward, the session is
-//! suspected at several looks before, for as long by this process's clock; then all that was reported is recorded; and then the rule is looked at
-//! once more.
+//! the queue, or later ones have [overtaken](crate::overtaken) it for as long; the session's job was published, and the session last told of,
+//! longer ago than one counts as told of ([`CoordinatorConfig::running_within`](crate::CoordinatorConfig::running_within)). Because the
+//! ledger's clock may be put forward, the session is suspected at several looks before, for as long by this process's clock; then all that was
+//! reported is recorded; and then the rule is looked at once more.
 //!
 //! Whatever is published fills its queue, and what else is lost there has to wait for as long again. So sessions are suspected before they are
 //! silent for long enough, from `lost_after` on: what was lost together is suspected at one look, and dispatched again together.
