@@ -57,8 +57,28 @@ struct PublishedShard {
 struct Suspect {
     /// Since when it was found so at every look.
     since: Instant,
-    /// By then its job was published.
+    /// By then its job was published. One that a worker has told of may come back to its queue, or be put there again, until it is silent.
     published: Instant,
+    /// A worker has told of it.
+    was_told_of: bool,
+}
+
+/// A session that a worker has told of once.
+#[derive(Debug, Clone, Copy)]
+struct Silent {
+    /// Since when it was found so at every look.
+    since: Instant,
+    looked_at: Instant,
+}
+
+/// A session without a result, or with one, as it was found at a look.
+#[derive(Debug, Clone, Copy)]
+struct Looked {
+    item: ItemIndex,
+    /// By then its job was published for the last time, by a coordinator.
+    published: Instant,
+    /// It has no result, and no worker tells of it.
+    is_silent: bool,
     /// A worker has told of it.
     was_told_of: bool,
 }
@@ -75,6 +95,8 @@ pub(crate) struct LostJobs {
     looked_at: Option<Instant>,
     /// Sessions of which no worker tells.
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Suspect>>,
+    /// Sessions that a worker has told of, and nobody tells of any more.
+    silent: BTreeMap<CellIndex, BTreeMap<ItemIndex, Silent>>,
     /// The same of questions.
     pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
     /// Questions whose jobs the broker may not have, and since when no worker tells of them.
@@ -117,6 +139,9 @@ impl LostJobs {
         if let Some(suspects) = self.suspects.get_mut(&cell) {
             suspects.retain(|item, _| !items.contains(item));
         }
+        if let Some(silent) = self.silent.get_mut(&cell) {
+            silent.retain(|item, _| !items.contains(item));
+        }
         if let Some(queue) = queue {
             self.filled(&queue);
         }
@@ -128,6 +153,7 @@ impl LostJobs {
             of_queue.retain(|shard| !shards.contains(&shard.row.index));
         }
         self.suspects.clear();
+        self.silent.clear();
     }
 
     /// A queue was looked at.
@@ -137,11 +163,6 @@ impl LostJobs {
         } else {
             self.drained.remove(&queue);
         }
-    }
-
-    /// True if no job has waited in the queue of `cell` for `long_enough`.
-    fn has_been_drained(&self, sweep: &Sweep, cell: CellIndex, long_enough: Duration) -> bool {
-        queue_of(sweep, cell).is_some_and(|queue| self.is_drained(&queue, long_enough))
     }
 
     /// True if no job has waited in `queue` for `long_enough`.
@@ -159,10 +180,7 @@ impl LostJobs {
         let mut all = std::mem::take(&mut self.suspects);
         for (cell, suspects) in &mut all {
             let Some(queue) = queue_of(sweep, *cell) else { continue };
-            suspects.retain(|_, suspect| {
-                self.is_drained(&queue, drained_for)
-                    || (!suspect.was_told_of && self.is_taken(&queue, suspect.published, drained_for))
-            });
+            suspects.retain(|_, suspect| self.is_taken(&queue, suspect.published, drained_for));
         }
         self.suspects = all;
     }
@@ -174,16 +192,56 @@ impl LostJobs {
     }
 
     /// True if a suspected session of `cell` is with no worker that could still tell of it: none of its queue has waited for `long_enough`, or
-    /// it was overtaken for as long.
+    /// it was overtaken for as long. One that was told of was silent for as long before others overtook it.
     fn is_with_nobody(&self, sweep: &Sweep, cell: CellIndex, item: ItemIndex, long_enough: Duration) -> bool {
         let Some(queue) = queue_of(sweep, cell) else { return false };
         let suspect = self.suspects.get(&cell).and_then(|suspects| suspects.get(&item));
         let is_overtaken = |suspect: &Suspect| {
-            let of_queue = self.overtaken.get(&queue);
-            !suspect.was_told_of
-                && of_queue.is_some_and(|overtaken| overtaken.is_overtaken(suspect.published, long_enough))
+            self.overtaken.get(&queue).is_some_and(|overtaken| {
+                if suspect.was_told_of {
+                    overtaken.is_given(suspect.published)
+                } else {
+                    overtaken.is_overtaken(suspect.published, long_enough)
+                }
+            })
         };
         self.is_drained(&queue, long_enough) || suspect.is_some_and(is_overtaken)
+    }
+
+    /// Takes note of sessions of a cell that were looked at: of those that are silent, the ones are suspected whose jobs do not wait.
+    fn suspect(
+        &mut self,
+        sweep: &Sweep,
+        cell: CellIndex,
+        looked: impl Iterator<Item = Looked>,
+        now: Instant,
+        drained_for: Duration,
+    ) {
+        let Some(queue) = queue_of(sweep, cell) else { return };
+        let mut suspects = self.suspects.remove(&cell).unwrap_or_default();
+        let mut silent = self.silent.remove(&cell).unwrap_or_default();
+        for Looked { item, published, is_silent, was_told_of } in looked {
+            if !(is_silent && was_told_of) {
+                silent.remove(&item);
+            }
+            let published = if is_silent && was_told_of {
+                // Who told of it after the last look is seen at this one, unless that was too long ago.
+                let before = silent.get(&item).filter(|before| now - before.looked_at < drained_for);
+                let since = before.map_or(now, |before| before.since);
+                silent.insert(item, Silent { since, looked_at: now });
+                since
+            } else {
+                published
+            };
+            if is_silent && self.is_taken(&queue, published, drained_for) {
+                let since = suspects.get(&item).map_or(now, |suspect| suspect.since);
+                suspects.insert(item, Suspect { since, published, was_told_of });
+            } else {
+                suspects.remove(&item);
+            }
+        }
+        self.suspects.insert(cell, suspects);
+        self.silent.insert(cell, silent);
     }
 
     /// The next shards of `queue`, in the order in which they were published, whose workers may tell how far it has been given out.
@@ -331,6 +389,7 @@ impl Coordinator {
             lost_jobs.drained.clear();
             lost_jobs.overtaken.clear();
             lost_jobs.suspects.clear();
+            lost_jobs.silent.clear();
             lost_jobs.questions.clear();
         }
         let queues = queues_of(&sweep.id, &sweep.lock);
@@ -380,23 +439,26 @@ impl Coordinator {
             // Ended ones too: who has handed a session over may have put its job at the end of the queue.
             let attempts = self.ledger.highest_attempt(&sweep.id, cell, &items).await?;
             let lost_jobs = &mut watched.lost_jobs;
-            let is_drained = lost_jobs.has_been_drained(&sweep, cell, self.config.lost_after);
-            let suspects = lost_jobs.suspects.entry(cell).or_default();
-            for (item, published) in with_times {
-                let was_told_of = attempts.contains_key(&item);
-                if silent.contains(&item) && (is_drained || !was_told_of) {
-                    suspects.entry(item).or_insert(Suspect { since: now, published, was_told_of }).was_told_of =
-                        was_told_of;
-                } else {
-                    suspects.remove(&item);
-                }
-            }
+            let items = with_times.into_iter();
+            lost_jobs.suspect(
+                &sweep,
+                cell,
+                items.map(|(item, published)| Looked {
+                    item,
+                    published,
+                    is_silent: silent.contains(&item),
+                    was_told_of: attempts.contains_key(&item),
+                }),
+                now,
+                self.config.lost_after,
+            );
         }
         let lost_jobs = &mut watched.lost_jobs;
         for of_queue in lost_jobs.shards.values_mut() {
             of_queue.retain(|shard| !complete.contains(&shard.row.index));
         }
         lost_jobs.suspects.retain(|_, suspects| !suspects.is_empty());
+        lost_jobs.silent.retain(|_, silent| !silent.is_empty());
         Ok(())
     }
 

@@ -5,7 +5,8 @@
 //! broker has noticed after a while, so that of what is given out after that, it is the first. Of a job that was overtaken twice, with that time
 //! in between, either a worker tells, or nobody has it.
 //!
-//! That holds for jobs of which nobody has ever told. A worker that has told of one may have put it at the end of the queue when it left.
+//! That holds for jobs of which nobody has ever told. A worker that has told of one may have put it at the end of the queue when it left; such a
+//! job counts as published when nobody had told of it for that time, and then a single pass is enough.
 
 use std::collections::VecDeque;
 use std::time::Duration;

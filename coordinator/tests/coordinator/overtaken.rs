@@ -148,6 +148,34 @@ async fn a_job_that_was_told_of_and_waits_again_is_not_lost() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_job_that_was_told_of_and_lost_is_dispatched_again_within_three_minutes_although_others_wait() {
+    let mut busy = Busy::begin().await;
+    let lost = busy.lose().await;
+    busy.stage.begin(&lost).await;
+    let taken = busy.taken_within(Duration::from_secs(75)).await;
+    assert!(!taken.iter().any(|job| job.key == lost.key), "whoever told of it may tell of it again");
+    let taken = busy.taken_within(Duration::from_secs(105)).await;
+    assert_eq!(taken.iter().filter(|job| job.key == lost.key).count(), 1);
+    busy.process.end().await;
+}
+
+/// A worker that ends hands it over: it publishes its job again, with what there is of it, and the others are full.
+#[tokio::test(start_paused = true)]
+async fn a_job_that_was_handed_over_and_waits_at_the_end_of_its_queue_is_not_lost() {
+    let mut busy = Busy::begin().await;
+    busy.taken_within(Duration::from_secs(5)).await;
+    let job = busy.lose().await;
+    busy.stage.begin(&job).await;
+    let before = busy.taken_within(Duration::from_secs(20)).await;
+    busy.stage.queue.publish_jobs(&queue_of(&busy.sweep), vec![Job::Session(Box::new(job.clone()))]).await.unwrap();
+    busy.has_no_room_for(Duration::from_secs(300)).await;
+    let later = busy.taken_within(Duration::from_secs(150)).await;
+    assert_eq!(taken_twice(before.iter().chain(&later)), Vec::<&SessionKey>::new());
+    assert!(later.iter().any(|taken| taken.key == job.key));
+    busy.process.end().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_waits_while_no_worker_has_room_is_not_lost() {
     let mut busy = Busy::begin().await;
     let before = busy.taken_within(Duration::from_secs(40)).await;
