@@ -33,7 +33,7 @@ const UNSEEN_AFTER: Duration = Duration::from_secs(20);
 const SUSPECTED_FOR: Duration = Duration::from_secs(15);
 /// Time for which those that may be dispatched again wait for others that are suspected.
 const GATHERED_FOR: Duration = Duration::from_secs(20);
-/// Sessions that are asked after in one look, but for those of a last shard.
+/// Sessions of each queue that are asked after in one look, but for those of a last shard.
 const SESSIONS_A_LOOK: u32 = 8_192;
 /// Shards of a queue that are remembered. Where more are dispatched while sessions count as told of, the oldest ones are left to the end of the
 /// sweep.
@@ -92,7 +92,10 @@ pub(crate) struct LostJobs {
     drained: BTreeMap<String, Instant>,
     /// The jobs that have been given out of each queue.
     overtaken: BTreeMap<String, Overtaken>,
+    /// When the queues were last looked at.
     looked_at: Option<Instant>,
+    /// When suspects were last looked for.
+    searched_at: Option<Instant>,
     /// Sessions of which no worker tells.
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Suspect>>,
     /// Sessions that a worker has told of, and nobody tells of any more.
@@ -191,21 +194,33 @@ impl LostJobs {
             || self.overtaken.get(queue).is_some_and(|overtaken| overtaken.is_given(published))
     }
 
-    /// True if a suspected session of `cell` is with no worker that could still tell of it: none of its queue has waited for `long_enough`, or
-    /// it was overtaken for as long. One that was told of was silent for as long before others overtook it.
-    fn is_with_nobody(&self, sweep: &Sweep, cell: CellIndex, item: ItemIndex, long_enough: Duration) -> bool {
-        let Some(queue) = queue_of(sweep, cell) else { return false };
-        let suspect = self.suspects.get(&cell).and_then(|suspects| suspects.get(&item));
-        let is_overtaken = |suspect: &Suspect| {
-            self.overtaken.get(&queue).is_some_and(|overtaken| {
-                if suspect.was_told_of {
-                    overtaken.is_given(suspect.published)
-                } else {
-                    overtaken.is_overtaken(suspect.published, long_enough)
-                }
-            })
+    /// True if the job of a suspected session waits neither in `queue` nor with a worker that could still tell of it: none has waited there for
+    /// `long_enough`, or it was overtaken for as long. One that was told of was silent for as long before others overtook it.
+    fn is_with_nobody(&self, queue: &str, suspect: &Suspect, long_enough: Duration) -> bool {
+        let is_overtaken = |overtaken: &Overtaken| {
+            if suspect.was_told_of {
+                overtaken.is_given(suspect.published)
+            } else {
+                overtaken.is_overtaken(suspect.published, long_enough)
+            }
         };
-        self.is_drained(&queue, long_enough) || suspect.is_some_and(is_overtaken)
+        self.is_drained(queue, long_enough) || self.overtaken.get(queue).is_some_and(is_overtaken)
+    }
+
+    /// The suspects whose jobs are with nobody, and when each has been suspected for long enough.
+    fn ripening<'a>(
+        &'a self,
+        sweep: &'a Sweep,
+        long_enough: LongEnough,
+    ) -> impl Iterator<Item = (CellIndex, ItemIndex, Instant)> + Clone + 'a {
+        self.suspects.iter().flat_map(move |(cell, suspects)| {
+            let queue = queue_of(sweep, *cell).unwrap_or_default();
+            let of_nobody = move |suspect: &Suspect| self.is_with_nobody(&queue, suspect, long_enough.drained);
+            suspects
+                .iter()
+                .filter(move |(_, suspect)| of_nobody(suspect))
+                .map(move |(item, suspect)| (*cell, *item, suspect.since + long_enough.suspected))
+        })
     }
 
     /// Takes note of sessions of a cell that were looked at: of those that are silent, the ones are suspected whose jobs do not wait.
@@ -267,9 +282,10 @@ impl LostJobs {
     /// The next shards to ask after, of those whose jobs have been published for `published_for`, and wait in their queue no more by
     /// [`Self::is_taken`]. They are remembered no more.
     fn take_due(&mut self, published_for: Duration, drained_for: Duration) -> Vec<PublishedShard> {
-        let (mut due, mut sessions) = (Vec::new(), 0);
+        let mut due = Vec::new();
         let mut all = std::mem::take(&mut self.shards);
         for (queue, shards) in &mut all {
+            let mut sessions = 0;
             let mut kept = VecDeque::with_capacity(shards.len());
             for shard in std::mem::take(shards) {
                 let is_due = shard.done.elapsed() >= published_for && self.is_taken(queue, shard.done, drained_for);
@@ -286,28 +302,35 @@ impl LostJobs {
         due
     }
 
-    /// Sessions and questions that had been suspected for long enough by then.
-    fn ripe_by(&self, then: Instant, suspected_for: Duration) -> Ripe {
-        let of_cell = |suspects: &BTreeMap<ItemIndex, Suspect>| -> Vec<ItemIndex> {
-            let is_ripe = |suspect: &Suspect| suspect.since + suspected_for <= then;
-            suspects.iter().filter(|(_, suspect)| is_ripe(suspect)).map(|(item, _)| *item).collect()
-        };
-        let all = self.suspects.iter().map(|(cell, suspects)| (*cell, of_cell(suspects)));
-        let sessions = all.filter(|(_, items)| !items.is_empty()).collect();
-        Ripe { sessions, questions: self.ripe_questions_by(then, suspected_for) }
+    /// Sessions and questions that had been suspected for long enough by then, and whose jobs are with nobody.
+    fn ripe_by(&self, sweep: &Sweep, then: Instant, long_enough: LongEnough) -> Ripe {
+        let mut sessions: BTreeMap<CellIndex, Vec<ItemIndex>> = BTreeMap::new();
+        for (cell, item, _) in self.ripening(sweep, long_enough).filter(|(_, _, at)| *at <= then) {
+            sessions.entry(cell).or_default().push(item);
+        }
+        let questions = self.ripening_questions(sweep, long_enough).filter(|(_, at)| *at <= then);
+        Ripe { sessions, questions: questions.map(|(open, _)| open.clone()).collect() }
     }
 
-    /// Looks for what is ripe, and what else that is suspected will be soon.
-    fn gathering(&self, now: Instant, suspected_for: Duration) -> Gathering {
-        let sessions = self.suspects.values().flat_map(BTreeMap::values).map(|suspect| suspect.since + suspected_for);
-        let questions = self.questions.values().map(|since| *since + suspected_for);
-        let ripe_at = || sessions.clone().chain(questions.clone());
+    /// Looks for what is ripe, and what else that is suspected will be soon. What is still with somebody, as far as is known, makes nobody wait.
+    fn gathering(&self, sweep: &Sweep, now: Instant, long_enough: LongEnough) -> Gathering {
+        let sessions = self.ripening(sweep, long_enough).map(|(_, _, at)| at);
+        let ripe_at = || sessions.clone().chain(self.ripening_questions(sweep, long_enough).map(|(_, at)| at));
         match ripe_at().min().filter(|first| *first <= now) {
             None => Gathering::NothingIsRipe,
             Some(first) if first + GATHERED_FOR > now && ripe_at().any(|at| at > now) => Gathering::OthersWillBe,
             Some(_) => Gathering::Done,
         }
     }
+}
+
+/// Times after which a suspect is lost.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LongEnough {
+    /// For so long no job has waited in its queue, or others have overtaken it.
+    pub(crate) drained: Duration,
+    /// For so long it was suspected at every look.
+    pub(crate) suspected: Duration,
 }
 
 /// State of what may be dispatched again.
@@ -334,13 +357,14 @@ struct Unrecorded {
 impl Coordinator {
     /// Looks for lost jobs of a sweep that is not quiet, and dispatches their sessions again.
     pub(crate) async fn dispatch_lost(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
-        let is_due = watched.lost_jobs.looked_at.is_none_or(|looked_at| looked_at.elapsed() >= LOOKS_APART);
+        let is_due = watched.lost_jobs.searched_at.is_none_or(|searched_at| searched_at.elapsed() >= LOOKS_APART);
         if self.config.queue_survives && is_due {
             self.look_for_suspects(watched).await?;
             self.look_for_lost_questions(watched).await?;
+            watched.lost_jobs.searched_at = Some(Instant::now());
         }
-        let suspected_for = self.suspected_for();
-        match watched.lost_jobs.gathering(Instant::now(), suspected_for) {
+        let long_enough = LongEnough { drained: self.config.lost_after, suspected: self.suspected_for() };
+        match watched.lost_jobs.gathering(&watched.sweep, Instant::now(), long_enough) {
             Gathering::NothingIsRipe => {
                 watched.echo.forget();
                 return Ok(());
@@ -351,22 +375,11 @@ impl Coordinator {
         let asked_at = self.is_all_recorded(&watched.sweep.id, &mut watched.echo, watched.term).await?;
         let Some(asked_at) = asked_at else { return Ok(()) };
         watched.is_heard();
-        // Of what became suspect since the question, nobody knows what was reported.
-        let Ripe { sessions: ripe, questions } = watched.lost_jobs.ripe_by(asked_at, suspected_for);
         // What was true of the queues a moment ago need not be true now. Of all cells at once: what is dispatched here waits in them.
         self.look_at_queues(watched).await?;
-        let questions = self.of_idle_judges(watched, questions);
-        let is_with_nobody = |cell, item: &ItemIndex| {
-            watched.lost_jobs.is_with_nobody(&watched.sweep, cell, *item, self.config.lost_after)
-        };
-        let ripe: Vec<(CellIndex, Vec<ItemIndex>)> = ripe
-            .into_iter()
-            .map(|(cell, items)| {
-                (cell, items.into_iter().filter(|item| is_with_nobody(cell, item)).collect::<Vec<_>>())
-            })
-            .filter(|(_, items)| !items.is_empty())
-            .collect();
-        for (cell, suspects) in ripe {
+        // Of what became suspect since the question, nobody knows what was reported.
+        let Ripe { sessions, questions } = watched.lost_jobs.ripe_by(&watched.sweep, asked_at, long_enough);
+        for (cell, suspects) in sessions {
             self.lead_on(watched.term).await?;
             let silent = self.unrecorded(watched, cell, &suspects, self.config.running_within).await?.silent;
             if let Some(of_cell) = watched.lost_jobs.suspects.get_mut(&cell) {

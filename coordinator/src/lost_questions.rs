@@ -11,7 +11,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, Judge, ModelRef};
 use tokio::time::Instant;
 
-use crate::lost_jobs::LostJobs;
+use crate::lost_jobs::{LongEnough, LostJobs};
 use crate::rejudging::Rejudging;
 use crate::rounds::Watched;
 use crate::{Coordinator, CoordinatorError};
@@ -25,14 +25,23 @@ const NAMED_WITHIN: Duration = Duration::from_secs(5);
 const ASKED_AGAIN_AT_MOST: u32 = 3;
 
 impl LostJobs {
-    /// Questions that had been suspected for that long by then.
-    pub(crate) fn ripe_questions_by(&self, then: Instant, suspected_for: Duration) -> Vec<OpenQuestion> {
-        let is_ripe = |since: Instant| since + suspected_for <= then;
-        self.questions.iter().filter(|(_, since)| is_ripe(**since)).map(|(open, _)| open.clone()).collect()
+    /// The suspected questions whose judge's queue is idle, and when each has been suspected for long enough.
+    pub(crate) fn ripening_questions<'a>(
+        &'a self,
+        sweep: &'a Sweep,
+        long_enough: LongEnough,
+    ) -> impl Iterator<Item = (&'a OpenQuestion, Instant)> + 'a {
+        self.questions
+            .iter()
+            .filter(move |(open, _)| self.is_idle(sweep, &open.judge, long_enough.drained))
+            .map(move |(open, since)| (open, *since + long_enough.suspected))
     }
-}
 
-impl LostJobs {
+    /// True if no question has waited for `long_enough` for a worker that asks this judge, and there were such workers.
+    fn is_idle(&self, sweep: &Sweep, judge: &ModelRef, long_enough: Duration) -> bool {
+        queue_of(sweep, judge).is_some_and(|queue| self.is_drained(&queue, long_enough))
+    }
+
     /// Questions that had been in doubt by then for as long as whoever has taken one needs to name it.
     pub(crate) fn doubtful_by(&self, then: Instant) -> Vec<OpenQuestion> {
         let is_ripe = |since: Instant| since + NAMED_WITHIN <= then;
@@ -44,11 +53,6 @@ impl LostJobs {
 fn queue_of(sweep: &Sweep, judge: &ModelRef) -> Option<String> {
     let endpoint = &judge.endpoint;
     Some(sweep.lock.endpoints.get(endpoint)?.queue(endpoint, &sweep.id))
-}
-
-/// True if no question has waited for `long_enough` for a worker that asks this judge, and there were such workers.
-fn is_idle(watched: &Watched, judge: &ModelRef, long_enough: Duration) -> bool {
-    queue_of(&watched.sweep, judge).is_some_and(|queue| watched.lost_jobs.is_drained(&queue, long_enough))
 }
 
 /// All judges of `sweep`.
@@ -70,8 +74,8 @@ impl Coordinator {
     /// Finds out which questions no worker tells of. The queues were looked at a moment ago.
     pub(crate) async fn look_for_lost_questions(&self, watched: &mut Watched) -> Result<(), CoordinatorError> {
         let (sweep, long_enough) = (watched.sweep.clone(), self.config.lost_after);
-        let idle: Vec<ModelRef> =
-            judges(&sweep).into_iter().filter(|judge| is_idle(watched, judge, long_enough)).cloned().collect();
+        let is_idle = |judge: &&ModelRef| watched.lost_jobs.is_idle(&sweep, judge, long_enough);
+        let idle: Vec<ModelRef> = judges(&sweep).into_iter().filter(is_idle).cloned().collect();
         let silent: BTreeSet<OpenQuestion> = if idle.is_empty() {
             BTreeSet::new()
         } else {
@@ -88,12 +92,6 @@ impl Coordinator {
             suspects.entry(open).or_insert(now);
         });
         Ok(())
-    }
-
-    /// The `suspects` that do not wait in their judge's queue.
-    pub(crate) fn of_idle_judges(&self, watched: &Watched, mut suspects: Vec<OpenQuestion>) -> Vec<OpenQuestion> {
-        suspects.retain(|open| is_idle(watched, &open.judge, self.config.lost_after));
-        suspects
     }
 
     /// Questions of a sweep that is quiet whose jobs the broker may not have, and of which no worker tells.
@@ -124,7 +122,7 @@ impl Coordinator {
         watched.lost_jobs.in_doubt.retain(|open, _| !suspects.contains(open));
         // Of a queue without a leader the broker says that nothing waits in it, and its jobs come when it has one.
         self.look_at_queues(watched).await?;
-        suspects.retain(|open| is_idle(watched, &open.judge, NAMED_WITHIN));
+        suspects.retain(|open| watched.lost_jobs.is_idle(&watched.sweep, &open.judge, NAMED_WITHIN));
         self.have_asked_again(watched, suspects, self.silence_in_doubt()).await
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Passes that are remembered. Where an earlier one is forgotten, what it overtook counts as overtaken by the next.
-const PASSES_KEPT: usize = 64;
+const PASSES_KEPT: usize = 1_024;
 
 /// A moment at which jobs of a queue were found to have been given out.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ impl Overtaken {
     }
 
     fn given_by(&self, published: Instant) -> Option<Instant> {
-        self.passes.iter().find(|pass| pass.published > published).map(|pass| pass.by)
+        self.passes.get(self.passes.partition_point(|pass| pass.published <= published)).map(|pass| pass.by)
     }
 }
 

@@ -14,24 +14,35 @@ use crate::lost_jobs::GIVEN_TO_ANOTHER_WITHIN;
 use crate::stage::{Process, Stage, queue_of, spec};
 use crate::told::deployed;
 
-/// A worker takes a job every second, and is done with it at once. Of a window of 24 that leaves a queue which is never empty.
+/// Window that takes 24 s to be given out.
+const SHORT: u32 = 24;
+/// Shortest time within which a coordinator asks and scorers answer.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A worker takes a job every second, and is done with it at once, which leaves a queue that is never empty.
 struct Busy {
     stage: Stage,
     process: Process,
     sweep: Arc<Sweep>,
     consumer: Consumer<Job>,
     taken_at: Instant,
+    /// Scorers answer within a tick of the coordinator, and not only once in each of its looks.
+    answers_promptly: bool,
 }
 
 impl Busy {
     async fn begin() -> Self {
+        Self::with_window(SHORT).await
+    }
+
+    async fn with_window(window: u32) -> Self {
         let mut stage = deployed().await;
-        stage.config.window = 24;
+        stage.config.window = window;
         let process = stage.start();
         let sweep = stage.submit(&process, &spec("s", 6, "trials: 30")).await;
-        stage.until_waiting(&sweep, 24).await;
+        stage.until_waiting(&sweep, u64::from(window)).await;
         let consumer = stage.queue.consume_jobs(&queue_of(&sweep), 4).await.unwrap();
-        Self { stage, process, sweep, consumer, taken_at: Instant::now() }
+        Self { stage, process, sweep, consumer, taken_at: Instant::now(), answers_promptly: false }
     }
 
     /// The next job of the queue.
@@ -48,7 +59,12 @@ impl Busy {
 
     /// One round; returns the jobs that the worker took in it.
     async fn go_on(&mut self) -> Vec<SessionJob> {
-        self.stage.round().await;
+        if self.answers_promptly {
+            self.stage.answer_echoes().await;
+            tokio::time::sleep(TICK).await;
+        } else {
+            self.stage.round().await;
+        }
         let mut taken = Vec::new();
         while self.taken_at.elapsed() >= Duration::from_secs(1) {
             assert!(self.stage.waiting(&self.sweep).await > 0, "jobs wait all the time");
@@ -160,6 +176,19 @@ async fn a_job_that_was_told_of_and_lost_is_dispatched_again_within_three_minute
 }
 
 /// A worker that ends hands it over: it publishes its job again, with what there is of it, and the others are full.
+/// The first that was published after the loss was seen is given out when the lost one is suspected already, and has been for long enough.
+#[tokio::test(start_paused = true)]
+async fn a_lost_job_is_looked_at_again_and_again_until_it_was_overtaken_twice() {
+    let mut busy = Busy::with_window(60).await;
+    busy.answers_promptly = true;
+    let lost = busy.lose().await;
+    let taken = busy.taken_within(Duration::from_secs(135)).await;
+    assert!(!taken.iter().any(|job| job.key == lost.key), "somebody may still tell of it");
+    let taken = busy.taken_within(Duration::from_secs(105)).await;
+    assert_eq!(taken.iter().filter(|job| job.key == lost.key).count(), 1, "when it has waited for a minute too");
+    busy.process.end().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_job_that_was_handed_over_and_waits_at_the_end_of_its_queue_is_not_lost() {
     let mut busy = Busy::begin().await;
