@@ -7,13 +7,14 @@ use regatta_proto::{Digest, Evaluator, ItemIndex, Question, SessionSeed, Setting
 
 use super::driving::drive;
 
-/// The judge that a suite simulates, when it is right.
+/// The judge that a suite simulates, when it is right. It panics at a prompt that the suite does not recognise as one of its own.
 pub struct SimulatedJudge<'s>(pub &'s dyn Suite);
 
 impl Verdicts for SimulatedJudge<'_> {
     fn answer(&self, question: &Question) -> Option<Verdict> {
         let Question::Judgement { prompt, .. } = question else { return None };
-        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1))?;
+        let reply = self.0.simulate_judge(prompt, Persona::Oracle, SessionSeed(1));
+        let reply = reply.unwrap_or_else(|| panic!("the suite recognises no judgement in the prompt {prompt:?}"));
         Some(Verdict::Replies { replies: vec![reply] })
     }
 }

@@ -13,6 +13,7 @@ mod golden;
 mod judged;
 mod paper_tables;
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -104,20 +105,29 @@ pub fn setting(name: &str) -> Setting {
 /// Parses a JSON file.
 ///
 /// # Panics
-/// If it cannot be read.
+/// If it cannot be read, with its path.
 #[must_use]
 pub fn document(path: &Path) -> Value {
-    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    let content = std::fs::read(path).unwrap_or_else(|error| unreadable(path, &error));
+    serde_json::from_slice(&content).unwrap_or_else(|error| unreadable(path, &error))
 }
 
-/// Parses a JSONL file.
+/// Parses the lines of a JSONL file that are not empty.
 ///
 /// # Panics
-/// If it cannot be read.
+/// If it cannot be read, with its path and the number of the line.
 #[must_use]
 pub fn lines(path: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(path).unwrap();
-    text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| unreadable(path, &error));
+    let parse = |(number, line): (usize, &str)| {
+        serde_json::from_str::<Value>(line).unwrap_or_else(|error| unreadable(path, &format!("line {number}: {error}")))
+    };
+    (1..).zip(text.lines()).filter(|(_, line)| !line.is_empty()).map(parse).collect()
+}
+
+/// Fails the test: golden files are many, and an error alone does not say which one is meant.
+fn unreadable(path: &Path, problem: &dyn Display) -> ! {
+    panic!("failed to read {}: {problem}", path.display());
 }
 
 /// Returns the folder with the published data and the golden cases of `benchmark`. Prints a note and returns `None`
@@ -132,4 +142,24 @@ pub fn shared(benchmark: &str) -> Option<PathBuf> {
     }
     println!("skipped: no data at {} (set REGATTA_SHARED)", folder.display());
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "failed to read nowhere/expected.json: ")]
+    fn a_missing_golden_file_is_named() {
+        let _ = document(Path::new("nowhere/expected.json"));
+    }
+
+    #[test]
+    #[should_panic(expected = "predictions.jsonl: line 3: ")]
+    fn a_line_that_is_no_json_is_named_and_empty_ones_are_skipped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("predictions.jsonl");
+        std::fs::write(&path, "{}\n\n{").unwrap();
+        let _ = lines(&path);
+    }
 }

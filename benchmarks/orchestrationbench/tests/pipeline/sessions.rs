@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use regatta_benchmark_testing::{SimulatedJudge, drive};
-use regatta_benchmarks::{Persona, Score, Scores, Scoring, Suite};
-use regatta_proto::{Evaluator, ItemIndex, Transcript};
+use regatta_benchmarks::{Persona, Score, Scores, Scoring, Suite, Verdicts};
+use regatta_proto::{Evaluator, ItemIndex, Question, Transcript};
 
 use crate::harness::{miniature, published, setting};
 
@@ -130,4 +130,20 @@ fn a_step_that_is_never_answered_is_wrong_but_no_decision() {
     }
     assert!(seen["plan_failures"].iter().all(|failures| *failures == 1.0));
     assert!(seen["answered"].iter().all(|answered| *answered == 0.0));
+}
+
+#[test]
+#[should_panic(expected = "recognises no judgement in the prompt \"Say yes or no.\"")]
+fn a_prompt_that_is_no_judgement_of_the_benchmark_is_not_left_unanswered() {
+    let suite = miniature();
+    let question = Question::Judgement {
+        kind: "arguments".to_owned(),
+        about: Vec::new(),
+        before: Vec::new(),
+        prompt: "Say yes or no.".to_owned(),
+        swapped: None,
+        accept: Vec::new(),
+        replies_max: 1,
+    };
+    let _ = SimulatedJudge(&*suite).answer(&question);
 }
