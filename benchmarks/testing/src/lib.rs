@@ -25,7 +25,7 @@ pub use self::differential::differ;
 pub use self::driving::{answered, drive, drive_with, ended, session_of_agent};
 pub use self::golden::{score_cases, score_every_case};
 pub use self::judged::{SimulatedJudge, judged_values};
-pub use self::paper_tables::{assert_complete, text_of_tables};
+pub use self::paper_tables::{assert_complete, text_as_shown, text_of_tables};
 
 /// Reads the files below `root` that `benchmark` wants, or all of them without a benchmark.
 ///

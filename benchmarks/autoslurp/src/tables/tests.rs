@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_benchmark_testing::assert_complete;
+use regatta_benchmark_testing::{assert_complete, text_as_shown as text};
 use regatta_benchmarks::{Measure, Measured, Metric, PaperEntry, Spending, Table};
 use regatta_proto::{Evaluator, ModelRef, Script, Setting};
 use serde_json::json;
@@ -95,30 +95,6 @@ impl Sweep {
             },
         }
     }
-}
-
-/// A table as lines: `ours (published)`.
-fn text(table: &PaperTable) -> String {
-    let mut lines = vec![format!("{} [{}]", table.title, table.name)];
-    let labels = table.columns.iter().map(|column| column.label.as_str());
-    lines.push(table.keys.iter().map(String::as_str).chain(labels).collect::<Vec<_>>().join(" | "));
-    for row in &table.rows {
-        let entries = row.entries.iter().zip(&table.columns).map(|(entry, column)| {
-            let decimals = usize::from(column.decimals);
-            let read = |value: Option<f64>| value.map(|value| format!("{:.decimals$}", value * column.unit.factor()));
-            let ours = read(entry.ours.value).unwrap_or_else(|| "–".to_owned());
-            read(entry.published).map_or_else(|| ours.clone(), |published| format!("{ours} ({published})"))
-        });
-        let simulated = if row.simulated { " (simulated)" } else { "" };
-        let keys = row
-            .keys
-            .iter()
-            .enumerate()
-            .map(|(at, key)| if at == 0 { format!("{key}{simulated}") } else { key.clone() });
-        lines.push(keys.chain(entries).collect::<Vec<_>>().join(" | "));
-    }
-    lines.extend(table.notes.iter().map(|note| format!("note: {note}")));
-    lines.join("\n")
 }
 
 fn tables(evaluator: Evaluator, settings: &[&str]) -> Vec<PaperTable> {
