@@ -47,7 +47,10 @@ pub enum PredictionsError {
         reason: String,
     },
     /// The suite returned no score for the item: the item is not in the data set, or the evaluator does not apply.
-    #[error("failed to score item number {item} with the evaluator {evaluator}: the benchmark gives no score")]
+    #[error(
+        "failed to score item number {item} with the evaluator {evaluator}: the benchmark gives no score; name an item of the data set and \
+         an evaluator of the benchmark"
+    )]
     NoScore {
         /// Position in the data set.
         item: ItemIndex,

@@ -117,9 +117,10 @@ impl Loaded {
                 messages += request.messages.len();
                 replies.push(right);
                 if replies.len() > REPLIES_MAX {
-                    return Err(self
-                        .source
-                        .problem("prompt.turns", format!("ask for more than {REPLIES_MAX} replies")));
+                    let (path, line) = (&subject.split.path, subject.record.line);
+                    let problem =
+                        format!("ask for more than {REPLIES_MAX} replies in {path} line {line}; ask less often");
+                    return Err(self.source.problem("prompt.turns", problem));
                 }
             }
             if messages > MESSAGES_PLAYED_MAX {

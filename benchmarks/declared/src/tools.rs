@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::DataError;
+use regatta_benchmarks::source_location::kind_of;
 use regatta_proto::Tool;
 use serde_json::{Value, json};
 
@@ -25,23 +26,28 @@ pub(crate) fn tools(source: &Source, definition: &Definition, split: &Split) -> 
             .get(column)
             .and_then(Value::as_array)
             .ok_or_else(|| problem("must be a list of functions"))?;
-        list.iter().map(|value| tool(value).map_err(problem)).collect()
+        list.iter().map(|value| tool(value).map_err(|refused| problem(&refused))).collect()
     };
     split.records.iter().map(of_record).collect()
 }
 
 /// A function as OpenAI describes it, bare or as `{"type": "function", "function": …}`.
-fn tool(value: &Value) -> Result<Tool, &'static str> {
+fn tool(value: &Value) -> Result<Tool, String> {
     let function = value.get("function").filter(|function| function.is_object()).unwrap_or(value);
-    let name = function.get("name").and_then(Value::as_str).ok_or("each function must have a `name`")?;
-    let name = name.replace('.', "_");
+    let written = function.get("name").and_then(Value::as_str).ok_or("each function must have a `name`")?;
+    let name = written.replace('.', "_");
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
-        return Err("the name of a function must be of letters, digits, '_', '-' and '.'");
+        return Err(format!("the name {written:?} of a function must be of letters, digits, '_', '-' and '.'"));
     }
     let parameters = match function.get("parameters") {
         None => json!({ "type": "object", "properties": {} }),
         Some(parameters @ Value::Object(_)) => as_json_schema(parameters),
-        Some(_) => return Err("the `parameters` of a function must be a JSON Schema, an object"),
+        Some(other) => {
+            let kind = kind_of(other);
+            return Err(format!(
+                "the `parameters` of the function {written:?} must be a JSON Schema, an object, is {kind}"
+            ));
+        }
     };
     let description = function.get("description").and_then(Value::as_str).map(Arc::from);
     Ok(Tool { name: name.into(), description, parameters: Arc::new(parameters) })
@@ -64,5 +70,24 @@ fn as_json_schema(value: &Value) -> Value {
             .collect(),
         Value::Array(values) => values.iter().map(as_json_schema).collect(),
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_that_cannot_be_offered_is_refused_by_name() {
+        let refused = |function: Value| tool(&function).unwrap_err();
+        assert_eq!(refused(json!({"function": {"parameters": {}}})), "each function must have a `name`");
+        assert_eq!(
+            refused(json!({"name": "book a room"})),
+            "the name \"book a room\" of a function must be of letters, digits, '_', '-' and '.'"
+        );
+        assert_eq!(
+            refused(json!({"name": "rooms.book", "parameters": ["room"]})),
+            "the `parameters` of the function \"rooms.book\" must be a JSON Schema, an object, is an array"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! Recorded judgements in words: the replies of a judge in the order of its tries.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use regatta_proto::Verdict;
 use regex::Regex;
@@ -72,11 +73,17 @@ impl Judgements {
         if replies.is_empty() {
             return Err(place.error("responses", "must hold at least one reply"));
         }
-        match self.replies.insert((kind.into(), about), replies.clone()) {
-            Some(earlier) if earlier != replies => {
-                Err(place.error("responses", "differs from an earlier line's about the same; do not mix judges"))
+        match self.replies.entry((kind.into(), about)) {
+            Entry::Occupied(earlier) if *earlier.get() != replies => {
+                let (kind, about) = earlier.key();
+                let problem = format!("differs from an earlier line's of {kind:?} about {about:?}; do not mix judges");
+                Err(place.error("responses", problem))
             }
-            _ => Ok(()),
+            Entry::Occupied(_) => Ok(()),
+            Entry::Vacant(free) => {
+                free.insert(replies);
+                Ok(())
+            }
         }
     }
 

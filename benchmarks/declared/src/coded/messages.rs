@@ -56,14 +56,14 @@ pub(super) fn request(ask: Ask, roles: &[Role]) -> Result<(Role, ChatRequest), S
 
 fn checked(sampling: regatta_coded::SamplingOf) -> Result<Sampling, String> {
     let regatta_coded::SamplingOf { temperature, top_p, max_tokens } = sampling;
-    if temperature.is_some_and(|value| !(0.0..=2.0).contains(&value)) {
-        return Err("`temperature` must be in 0..=2".to_owned());
+    if let Some(value) = temperature.filter(|value| !(0.0..=2.0).contains(value)) {
+        return Err(format!("`temperature` is {value}; it must be in 0..=2"));
     }
-    if top_p.is_some_and(|value| !(value > 0.0 && value <= 1.0)) {
-        return Err("`top_p` must be above 0, at most 1".to_owned());
+    if let Some(value) = top_p.filter(|value| !(*value > 0.0 && *value <= 1.0)) {
+        return Err(format!("`top_p` is {value}; it must be above 0, at most 1"));
     }
     if max_tokens.is_some_and(|value| NonZeroU32::new(value).is_none()) {
-        return Err("`max_tokens` must be at least 1".to_owned());
+        return Err("`max_tokens` is 0; it must be at least 1".to_owned());
     }
     Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })
 }

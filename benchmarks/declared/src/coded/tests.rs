@@ -199,6 +199,7 @@ fn what_a_program_says_of_a_session_is_held_against_what_its_file_declares() {
         said("next", r#"{"ask": {"messages": [{"role": "bot", "content": "x"}]}}"#),
         said("next", r#"{"ask": {"messages": [{"role": "tool", "content": "x"}]}}"#),
         said("next", r#"{"ask": {"messages": [{"role": "user", "content": "x"}], "sampling": {"temperature": 3}}}"#),
+        said("next", r#"{"ask": {"messages": [{"role": "user", "content": "x"}], "sampling": {"top_p": 0}}}"#),
         said("score", r#"{"values": {"right": 2}}"#),
         said("score", r#"{"values": {}}"#),
         said("score", r#"{"values": {"right": 1, "wrong": 0}}"#),

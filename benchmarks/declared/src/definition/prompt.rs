@@ -123,7 +123,9 @@ pub(crate) struct SamplingSpec {
 /// Refuses a name that no axis can have.
 pub(crate) fn check_axis(name: &Name) -> Result<(), String> {
     if name == "cast" {
-        return Err("`cast` is what specs call who plays whom; give the axis another name".to_owned());
+        let problem = "`cast` is no name for an axis, because `cast=NAME` in a setting says which models play single \
+                       members; give the axis another name";
+        return Err(problem.to_owned());
     }
     Ok(())
 }

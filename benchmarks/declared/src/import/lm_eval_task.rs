@@ -23,6 +23,9 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
+/// Values of `output_type` that can be imported, for messages.
+const OUTPUT_TYPES: &str = "generate_until, multiple_choice";
+
 /// Fields that describe a task without a part in what is asked or scored.
 const DESCRIPTIVE: [&str; 12] = [
     "task",
@@ -117,11 +120,12 @@ impl Task<'_> {
         let is_choice = match self.text("output_type").as_deref() {
             None | Some("generate_until") => false,
             Some("multiple_choice") => true,
-            Some(other) => {
+            Some(other @ ("loglikelihood" | "loglikelihood_rolling")) => {
                 return Err(format!(
-                    "output_type {other} compares likelihoods, which providers of chat models do not give"
+                    "output_type {other} compares likelihoods, which providers of chat models do not give; known: {OUTPUT_TYPES}"
                 ));
             }
+            Some(other) => return Err(format!("output_type {other} is unknown; known: {OUTPUT_TYPES}")),
         };
         let Asked { question, example, answers, scorers } =
             if is_choice { self.choice(&question, &target)? } else { self.generation(question, target)? };
@@ -333,7 +337,11 @@ impl Task<'_> {
                     sampling.insert("temperature".to_owned(), json!(0));
                 }
                 "do_sample" => {}
-                other => return Err(format!("generation_kwargs.{other} has no counterpart")),
+                other => {
+                    return Err(format!(
+                        "generation_kwargs.{other} has no counterpart; take it out of the task if it does not change scores"
+                    ));
+                }
             }
         }
         if !sampling.is_empty() {

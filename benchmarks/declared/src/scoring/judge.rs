@@ -40,7 +40,7 @@ impl Grades {
     /// When there are fewer than two, or a value is not in 0..=1.
     pub(super) fn new(named: &Named<f64>) -> Result<Self, String> {
         if named.len() < 2 {
-            return Err("must be at least two grades, each with its value in 0..=1".to_owned());
+            return Err(format!("must be at least two grades, each with its value in 0..=1; here: {}", named.names()));
         }
         if let Some((name, value)) = named.iter().find(|(_, value)| !(0.0..=1.0).contains(*value)) {
             return Err(format!("{name} has the value {value}; it must be in 0..=1"));

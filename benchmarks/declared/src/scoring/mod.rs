@@ -243,7 +243,11 @@ impl Scorers {
                 Said::Values(found) => values.extend(found),
                 Said::Asks(question) => questions.push(question),
                 Said::Unfit => {
-                    return Some(Scoring::Unfit(format!("the gold of {} is of another scorer", scorer.name)));
+                    let problem = format!(
+                        "the scorer {} cannot compare this answer with the gold that was made for it",
+                        scorer.name
+                    );
+                    return Some(Scoring::Unfit(format!("{problem}; please report this as a bug")));
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Scorers as they are written, held against the data: every gold is made, so that nothing is left to fail while sessions are scored.
 
+use regatta_benchmarks::source_location::kind_of;
 use regatta_benchmarks::{DataError, Item};
 use serde_json::Value;
 
@@ -92,7 +93,7 @@ impl Preparing<'_> {
             Written::Fields(spec) => {
                 let golds = self.column("fields.gold", &spec.gold, |value| match value {
                     Value::Object(fields) => Ok(Gold::Fields(fields.clone())),
-                    _ => Err("must be a JSON object".to_owned()),
+                    other => Err(format!("must be a JSON object, is {}", kind_of(other))),
                 })?;
                 ((Rule::Fields, golds), self.answer("fields", &spec.answer)?)
             }

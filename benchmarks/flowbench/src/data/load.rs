@@ -124,15 +124,15 @@ fn read_registry(files: &Files<'_>) -> Result<Registry, DataError> {
         registry.read_scenarios(&file, content)?;
     }
     if registry.scenarios().is_empty() {
-        let mut known: Option<&[u8]> = None;
-        for (file, _, content) in files.of_kind(Kind::Knowledge) {
+        let mut known: Option<(&str, &[u8])> = None;
+        for (file, path, content) in files.of_kind(Kind::Knowledge) {
             // The file is in both archives.
             match known {
                 None => registry.read_knowledge(&file, content)?,
-                Some(first) if first == content => {}
-                Some(_) => return Err(file.problem("differs from the other knowledge.json; keep one of them")),
+                Some((_, first)) if first == content => {}
+                Some((first, _)) => return Err(file.problem(format!("differs from {first}; keep one of them"))),
             }
-            known = Some(content);
+            known = Some((path, content));
         }
     }
     for (file, _, content) in files.of_kind(Kind::Datetimes) {

@@ -480,5 +480,8 @@ fn whatever_is_malformed_in_a_record_is_named_by_file_line_and_field() {
     let mut knowledge = official(&[("turn_data/single/text/a.jsonl", turn_record())]);
     knowledge.insert("turn_data/knowledge.json", &b"[]"[..]);
     said.push(refusal(&knowledge));
+    knowledge.insert("session_data/knowledge.json", &b"{}"[..]);
+    knowledge.insert("turn_data/knowledge.json", &b"{ }"[..]);
+    said.push(refusal(&knowledge));
     insta::assert_snapshot!("malformed_official", said.join("\n"));
 }

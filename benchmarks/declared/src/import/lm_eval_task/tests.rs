@@ -154,6 +154,7 @@ fn what_has_no_counterpart_is_refused_by_name() {
         refused("doc_to_text: ", "process_docs: !function utils.f\ndoc_to_text: "),
         refused("doc_to_text: ", "process_results: x\ndoc_to_text: "),
         refused("generate_until", "loglikelihood"),
+        refused("generate_until", "generate_until_end"),
         refused("metric: exact_match", "metric: bleu"),
         refused("function: take_first", "function: majority_vote"),
         refused("group_select: -1", "group_select: 2"),
