@@ -260,7 +260,7 @@ fn agent() -> String {
     "agent".to_owned()
 }
 
-/// A message.
+/// A message of a conversation with a model.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

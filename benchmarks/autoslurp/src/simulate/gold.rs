@@ -32,11 +32,11 @@ pub(crate) struct Gold {
 /// Earlier texts of other members, word for word. A member without a text counts as right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Heard<'a> {
-    /// The intent agent.
+    /// Text of the intent agent.
     pub(crate) intent: Option<&'a str>,
-    /// The time agent.
+    /// Text of the time agent.
     pub(crate) time: Option<&'a str>,
-    /// The location agent.
+    /// Text of the location agent.
     pub(crate) location: Option<&'a str>,
 }
 
@@ -142,7 +142,7 @@ impl Gold {
         self.requested()?.next(answers, Form::Post).map(|call| call.posted())
     }
 
-    /// Final answer to the person, from the bodies that came back.
+    /// Final answer to the user, from the bodies of the servers' answers, in the order of the requests.
     pub(crate) fn answer(&self, answers: &[&str]) -> String {
         match self.slips.answer {
             Some(slip) => wrong::answer(slip),

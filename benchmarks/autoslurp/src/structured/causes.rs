@@ -83,7 +83,7 @@ struct Failed<'a> {
 }
 
 impl<'a> Failed<'a> {
-    /// Wrong slots: kind of the error and name.
+    /// Errors in slots, each as its kind and the name of the slot, such as `missing` and `date`.
     fn errors(self) -> impl Iterator<Item = (&'a str, &'a str)> {
         self.judged.comparison.errors.iter().filter_map(|error| error.split_once(':'))
     }

@@ -17,7 +17,7 @@ const PERSONS: [&str; 3] = ["person", "to_person", "from_person"];
 /// Errors in the slots of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Comparison {
-    /// As `missing:date`, `value:time`, `extra:person`: those of the gold in its order, then what is too much.
+    /// Errors as `missing:date`, `value:time` or `extra:person`: first those of slots of the gold, in its order, then slots that it does not have.
     pub(super) errors: Vec<String>,
     /// Errors that remain when texts are compared leniently.
     pub(super) lenient: Vec<String>,

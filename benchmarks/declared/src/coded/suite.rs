@@ -210,7 +210,7 @@ fn failed(failure: Failure) -> BenchmarkFailed {
     BenchmarkFailed { why: failure.to_string(), errors: failure.errors }
 }
 
-/// An answer that is one, and says what cannot be.
+/// Error of an answer that is well formed, but holds something that the benchmark cannot use; `why` tells what.
 fn wrong(call: &Call, why: String) -> BenchmarkFailed {
     failed(Failure { about: call.about(), why, errors: String::new() })
 }

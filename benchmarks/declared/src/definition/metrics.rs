@@ -51,11 +51,11 @@ pub(crate) struct RatioSpec {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct F1Spec {
-    /// Value that counts what is right.
+    /// Name of the value that counts right predictions.
     pub(crate) right: String,
-    /// Value that counts what was predicted.
+    /// Name of the value that counts all predictions.
     pub(crate) predicted: String,
-    /// Value that counts what there is.
+    /// Name of the value that counts the golds.
     pub(crate) gold: String,
 }
 

@@ -109,7 +109,7 @@ impl Grades {
         }
     }
 
-    /// Position of the last grade that `reply` names.
+    /// Position, in `grades`, of the last grade that `reply` names; `None` if it names none.
     fn read(&self, reply: &str) -> Option<usize> {
         let named = self.pattern.captures_iter(reply).last()?.get(1)?;
         self.grades.iter().position(|(name, _)| name.eq_ignore_ascii_case(named.as_str()))

@@ -76,7 +76,7 @@ impl Gold {
 
 /// Tool calls in a sub agent's step.
 struct Called {
-    /// At least one.
+    /// Calls of the step, at least one.
     calls: Vec<GoldCall>,
     /// Recorded result of the calls.
     result: Content,

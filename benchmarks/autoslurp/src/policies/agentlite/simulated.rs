@@ -52,7 +52,7 @@ fn manager(gold: &Gold, session: &Seen<'_>) -> String {
     }
 }
 
-/// Sends what there is to be sent, one request after the other, and answers with what came of them.
+/// Reply of the execution agent: the next request of the gold, or, when none is left, an answer from the servers' answers.
 fn execution(gold: &Gold, session: &Seen<'_>) -> String {
     let (known, location) = parted(session.task, LOCATION_SAID);
     let (intent, time) = parted(known, TIME_SAID);

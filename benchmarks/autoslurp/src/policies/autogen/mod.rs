@@ -87,7 +87,7 @@ impl Chat<'_> {
         true
     }
 
-    /// Participant whose turn it is; `None` where the framework raises.
+    /// Participant whose turn it is; `None` where the framework raises an exception.
     fn next_speaker(&mut self, replies: &mut Replies<'_>) -> Result<Option<Participant>, Asking> {
         let Some(last) = self.said.last() else { return Ok(None) };
         if !last.calls.is_empty() {
