@@ -25,7 +25,8 @@ pub(crate) fn select(
     tasks: &[String],
     limit: Option<u32>,
 ) -> Result<Vec<ItemIndex>, SelectError> {
-    let SessionMode { mode: shots, .. } = SessionMode::known(setting)?;
+    let SessionMode { mode: shots, agent } = SessionMode::known(setting)?;
+    let without_examples = agent.map_or_else(|| Shots::Zero.name().to_owned(), |agent| format!("external/{agent}"));
     let present = data.tasks();
     let mut chosen = BTreeSet::new();
     for name in tasks {
@@ -33,9 +34,11 @@ pub(crate) fn select(
             .filter(|task| present.contains(task))
             .ok_or_else(|| SelectError::UnknownTask { task: name.clone(), known: names(present.iter().copied()) })?;
         if shots == Shots::Two && !task.has_examples() {
-            let reason = "it is held out and has no examples; use zero-shot, or leave `tasks` empty to have it run \
-                          zero-shot beside the others";
-            return Err(not_in_setting(task, shots, reason));
+            let reason = format!(
+                "it is held out and has no examples; use {without_examples}, or leave `tasks` empty to have it run \
+                 zero-shot beside the others"
+            );
+            return Err(not_in_setting(task, setting, reason));
         }
         chosen.insert(task);
     }
@@ -46,16 +49,12 @@ pub(crate) fn select(
     if shots == Shots::Two
         && let Some(task) = chosen.iter().find(without)
     {
-        let reason = format!("the data has no few_shot/{}.json; add it, or use zero-shot", task.name());
-        return Err(not_in_setting(*task, shots, &reason));
+        let reason = format!("the data has no few_shot/{}.json; add it, or use {without_examples}", task.name());
+        return Err(not_in_setting(*task, setting, reason));
     }
     Ok(items_of_tasks(data.indexed().map(|(item, record)| (item, record.task.name())), tasks, limit))
 }
 
-fn not_in_setting(task: Task, shots: Shots, reason: &str) -> SelectError {
-    SelectError::NotInSetting {
-        task: task.name().to_owned(),
-        setting: shots.name().to_owned(),
-        reason: reason.to_owned(),
-    }
+fn not_in_setting(task: Task, setting: &Setting, reason: String) -> SelectError {
+    SelectError::NotInSetting { task: task.name().to_owned(), setting: setting.to_string(), reason }
 }

@@ -164,6 +164,7 @@ fn what_cannot_be_selected_is_refused_with_what_can() {
             refused("zero-shot", &["lumos", "Lumos"]),
             refused("zero-shot", &["toolbench"]),
             refused("two-shot", &["seal_tools"]),
+            refused("external/mine/two-shot", &["seal_tools"]),
         ]
         .join("\n")
     );
@@ -175,6 +176,10 @@ fn a_main_task_without_examples_cannot_run_two_shot() {
     assert_eq!(
         suite.select(&setting("two-shot"), &[], None).unwrap_err().to_string(),
         "task \"os\" cannot be run two-shot: the data has no few_shot/os.json; add it, or use zero-shot"
+    );
+    assert_eq!(
+        suite.select(&setting("external/mine/two-shot"), &[], None).unwrap_err().to_string(),
+        "task \"os\" cannot be run external/mine/two-shot: the data has no few_shot/os.json; add it, or use external/mine"
     );
     assert_eq!(suite.select(&setting("zero-shot"), &[], None).unwrap(), [ItemIndex(0)]);
 }
