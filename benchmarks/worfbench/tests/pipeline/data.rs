@@ -6,8 +6,7 @@ use regatta_benchmarks::Suite;
 use regatta_proto::ItemIndex;
 
 use crate::harness::{
-    index_of, indices, load, miniature, miniature_files, official_files, refusal, setting, shared, user_request,
-    worfbench,
+    index_of, indices, load, miniature, miniature_files, published, refusal, setting, user_request, worfbench,
 };
 
 const RECORD: &str = r#"{"source":"os","id":"os_1","target":"graph","category":"eval","note":"extra","conversations":[
@@ -38,8 +37,7 @@ fn the_miniature_loads() {
 
 #[test]
 fn the_official_data_loads_completely() {
-    let Some(shared) = shared() else { return };
-    let suite = worfbench().load(&official_files(&shared)).unwrap();
+    let Some(suite) = published() else { return };
     let expected = [
         ("alfworld", 312),
         ("intercodesql", 500),
@@ -213,8 +211,7 @@ fn every_session_of_the_miniature_is_recognised_in_both_settings() {
 
 #[test]
 fn of_several_items_with_one_message_the_first_is_recognised() {
-    let Some(shared) = shared() else { return };
-    let suite = worfbench().load(&official_files(&shared)).unwrap();
+    let Some(suite) = published() else { return };
     let mut others = 0;
     for item in indices(&*suite) {
         let recognised = suite.recognise(&crate::session::first_request(&*suite, item, "zero-shot")).unwrap();

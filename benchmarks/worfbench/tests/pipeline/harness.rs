@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use regatta_benchmark_testing::setting;
-use regatta_benchmark_testing::{load_miniature, read_folder};
+use regatta_benchmark_testing::{load_miniature, load_published, read_folder};
 use regatta_benchmarks::{Benchmark, DataError, Persona, Score, Scoring, Suite, Verdicts};
 use regatta_proto::{
     ChatMessage, ChatRequest, ChatRole, Evaluator, FileSet, ItemIndex, Question, Role, Sampling, SessionSeed,
@@ -24,6 +24,11 @@ pub(crate) fn miniature_files() -> FileSet {
 
 pub(crate) fn miniature() -> Arc<dyn Suite> {
     load_miniature(worfbench())
+}
+
+/// The published data, if they are there.
+pub(crate) fn published() -> Option<Arc<dyn Suite>> {
+    load_published(worfbench())
 }
 
 /// The folder with the data and golden cases, if there is one.
