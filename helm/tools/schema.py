@@ -64,6 +64,8 @@ BY_PATH = {
     "worker.defaults.handOverAfterSeconds": {"type": "integer", "minimum": 60},
     "worker.defaults.endpoints": {
         "type": "object",
+        # An endpoint's name as specs have it. Names of queues, by which pools are scaled, end in one of at most 170 bytes.
+        "propertyNames": {"pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": 170},
         "additionalProperties": {
             "type": "object",
             "properties": {"concurrency": {"type": "integer", "minimum": 1}},

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use regatta_proto::{EndpointKind, EndpointSpec};
+use regatta_proto::{Digest, EndpointKind, EndpointSpec};
 use regex::Regex;
 use serde_yaml_ng::Value;
 
-use crate::rendering::{all, containers, field, items, kind, named, objects_of, pod, renderer, word};
+use crate::rendering::{
+    all, containers, documents, field, items, kind, named, objects_of, pod, render, renderer, word,
+};
 
 #[test]
 fn every_pod_is_restricted_and_bounded() {
@@ -125,23 +127,39 @@ fn a_pool_wakes_for_every_queue_of_its_endpoints_however_long_its_name_and_for_n
     let Some(renderer) = renderer("chart") else { return };
     let endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
     let queue = |sweep: &str, name: &str| {
+        // As a lock makes the id of its sweep.
+        let sweep = format!("{sweep}-{}", Digest::of(sweep.as_bytes()).short());
         format!("regatta.jobs.{}", endpoint.queue(&name.parse().unwrap(), &sweep.parse().unwrap()))
     };
-    let names = |set: &str, pool: &str| {
-        let object = scaled(renderer, set, pool);
-        let names = field(&items(field(&object, "spec.triggers"))[0], "metadata.queueName");
+    let pattern = |object: &Value| {
+        let names = field(&items(field(object, "spec.triggers"))[0], "metadata.queueName");
         Regex::new(word(names)).unwrap()
     };
-    let (of_two, of_all) = (names("several-pools", "openai"), names("scale-to-zero", "default"));
-    let long = "nightly-".repeat(25);
-    for sweep in ["s", "nightly-2026.11.29", long.as_str()] {
+    let of_two = pattern(&scaled(renderer, "several-pools", "openai"));
+    let of_all = pattern(&scaled(renderer, "scale-to-zero", "default"));
+    // The longest name that the values' schema takes, and one with a character that means more in a pattern.
+    let longest = "e".repeat(170);
+    let folder = tempfile::tempdir().unwrap();
+    let values = folder.path().join("values.yaml");
+    let endpoints = format!("{{ gpt-4.1: {{ concurrency: 8 }}, {longest}: {{ concurrency: 8 }} }}");
+    let pool = format!("{{ endpoints: {endpoints}, autoscaling: {{ kind: keda }} }}");
+    let broker = "keda: { rabbitmq: { host: 'http://rabbitmq:15672' } }";
+    std::fs::write(&values, format!("worker: {{ pools: {{ dots: {pool} }} }}\n{broker}\n")).unwrap();
+    let objects = documents(&render(renderer, &values));
+    let of_dots = pattern(named(&objects, "ScaledObject", "nightly-regatta-worker-dots"));
+    let long = "nightly-".repeat(23);
+    for sweep in ["s", "nightly-2026.11.29", "as.openai", long.as_str()] {
         for name in ["openai", "azure"] {
             assert!(of_two.is_match(&queue(sweep, name)), "{sweep} {name}");
         }
-        for name in ["openai-eu", "myopenai", "minilm"] {
+        for name in ["openai-eu", "myopenai", "eu.openai", "openai.eu", "minilm"] {
             assert!(!of_two.is_match(&queue(sweep, name)), "{sweep} {name}");
             assert!(of_all.is_match(&queue(sweep, name)), "{sweep} {name}: it serves all endpoints");
         }
+        for name in ["gpt-4.1", longest.as_str()] {
+            assert!(of_dots.is_match(&queue(sweep, name)), "{sweep} {name}");
+        }
+        assert!(!of_dots.is_match(&queue(sweep, "gpt-401")), "{sweep}: a dot is a dot");
     }
     for other in ["regatta.reports.0", "regatta.aside", "regatta.dead", "other.jobs.s.openai"] {
         assert!(!of_two.is_match(other) && !of_all.is_match(other), "{other}");
@@ -155,7 +173,7 @@ fn a_pool_never_has_more_pods_than_its_endpoints_keep_busy() {
     let openai = scaled(renderer, "several-pools", "openai");
     assert_eq!(field(&openai, "spec.maxReplicaCount").as_u64(), Some(3));
     let queue = &items(field(&openai, "spec.triggers"))[0];
-    assert_eq!(word(field(queue, "metadata.queueName")), "^regatta[.]jobs[.].*[.](azure|openai)$");
+    assert_eq!(word(field(queue, "metadata.queueName")), "^regatta[.]jobs[.].*-[0-9a-f]{8}[.](azure|openai)$");
     // All endpoints: as many as were allowed, from none.
     let all = scaled(renderer, "scale-to-zero", "default");
     assert_eq!(

@@ -27,12 +27,14 @@ fn a_value_that_does_not_exist_or_cannot_be_is_refused_by_name() {
         ("queue: { prefx: x }", "'prefx' was unexpected"),
         ("worker: { defaults: { autoscaling: { kind: vpa } } }", "worker.defaults.autoscaling.kind"),
         ("worker: { pools: { a: { keys: { OPENAI_API_KEY: sk-123 } } } }", "OPENAI_API_KEY"),
+        ("worker: { pools: { a: { endpoints: { open/ai: { concurrency: 1 } } } } }", "'open/ai' does not match"),
+        ("worker: { pools: { a: { endpoints: { LONG: { concurrency: 1 } } } } }", "is too long"),
         ("sweeps: { nightly: { schedule: '0 2 * * *' } }", "'spec' is a required property"),
         ("coordinator: { replicas: 0 }", "coordinator.replicas"),
         ("scorer: { resources: { requests: {} } }", "'limits' is a required property"),
     ] {
         // What the defaults have, a value that is merged cannot take away.
-        let values = values.replace("requests: {} }", "requests: {}, limits: null }");
+        let values = values.replace("requests: {} }", "requests: {}, limits: null }").replace("LONG", &"e".repeat(171));
         let path = folder.path().join("values.yaml");
         std::fs::write(&path, &values).unwrap();
         let check = workspace().join("tests/fixtures/chart.py");
