@@ -99,12 +99,12 @@ fn own_metrics(scorer: &Scorer) -> Vec<Metric> {
             Metric { better: Better::Lower, unit: Unit::Percent, headline: false, ..Metric::mean(&value("ungraded")) },
         ],
         Rule::Exact(_)
-        | Rule::Normalised
-        | Rule::F1
+        | Rule::Normalised(_)
+        | Rule::F1(_)
         | Rule::Rouge(_)
         | Rule::Bleu
         | Rule::Chrf { .. }
-        | Rule::Contains
+        | Rule::Contains(_)
         | Rule::Number(_)
         | Rule::Choice
         | Rule::Schema(_)

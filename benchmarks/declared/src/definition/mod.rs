@@ -19,7 +19,8 @@ pub(crate) use self::metrics::MetricSpec;
 pub(crate) use self::named::{Name, Named};
 pub(crate) use self::prompt::{Choose, Count, FewShot, Prompt, Turn, check_axis};
 pub(crate) use self::scorers::{
-    ChoiceSpec, ChrfSpec, ExactSpec, JudgeSpec, NumberSpec, RougeKind, RougeSpec, SchemaSpec, Scorer,
+    ChoiceSpec, ChrfSpec, ContainsSpec, ExactSpec, Form, JudgeSpec, NumberSpec, Place, RougeKind, RougeSpec,
+    SchemaSpec, Scorer,
 };
 pub(crate) use self::source::Source;
 use crate::answer::Step;

@@ -13,9 +13,9 @@ pub(crate) enum Scorer {
     /// 1 where the answer is a gold text, spaces around aside.
     Exact(ExactSpec),
     /// The same without regard to case, punctuation, articles and spaces.
-    Normalised(Against),
+    Normalised(WordsSpec),
     /// Largest F1 of the answer's tokens with a gold text's.
-    F1(Against),
+    F1(WordsSpec),
     /// Largest ROUGE of the answer with a gold text.
     Rouge(RougeSpec),
     /// BLEU of the answer with all gold texts.
@@ -23,7 +23,7 @@ pub(crate) enum Scorer {
     /// Largest chrF of the answer with a gold text.
     Chrf(ChrfSpec),
     /// 1 where a gold text is part of the answer, without regard to case.
-    Contains(Against),
+    Contains(ContainsSpec),
     /// 1 where the answer is a gold number.
     Number(NumberSpec),
     /// 1 where the answer is the gold letter.
@@ -79,6 +79,72 @@ pub(crate) struct Against {
     /// Column of a list of gold texts.
     #[serde(default)]
     pub(crate) golds: Option<String>,
+}
+
+/// An answer against one or more texts, as words.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WordsSpec {
+    /// Name of the answer, as in [`Against::answer`].
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+    /// Evaluator whose normal form of texts is compared.
+    #[serde(default, rename = "as")]
+    pub(crate) form: Form,
+}
+
+/// Normal form of texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Form {
+    /// That of SQuAD's evaluator.
+    #[default]
+    Squad,
+    /// That of Inspect: words end at hyphens too, and numbers are what they are worth.
+    Inspect,
+}
+
+/// An answer that one or more texts are part of.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ContainsSpec {
+    /// Name of the answer, as in [`Against::answer`].
+    #[serde(default)]
+    pub(crate) answer: Option<String>,
+    /// The gold text.
+    #[serde(default)]
+    pub(crate) gold: Option<Template>,
+    /// Column of a list of gold texts.
+    #[serde(default)]
+    pub(crate) golds: Option<String>,
+    /// Place of the answer at which it has to be.
+    #[serde(default)]
+    pub(crate) at: Place,
+    /// `true` if ASCII spaces and punctuation at both ends of answer and gold do not count.
+    #[serde(default)]
+    pub(crate) ignore_ends: bool,
+    /// `true` if upper and lower case differ.
+    #[serde(default)]
+    pub(crate) match_case: bool,
+}
+
+/// A place of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Place {
+    /// Anywhere.
+    #[default]
+    Anywhere,
+    /// Its beginning.
+    Start,
+    /// Its end.
+    End,
 }
 
 /// An answer against one or more texts, by ROUGE.
@@ -147,6 +213,9 @@ pub(crate) struct NumberSpec {
     /// Largest difference that counts as equal, as a share of the gold number.
     #[serde(default)]
     pub(crate) relative: f64,
+    /// Significant digits to which both numbers are rounded before they are compared, in place of a difference.
+    #[serde(default)]
+    pub(crate) digits: Option<u8>,
 }
 
 /// An answer against a letter.

@@ -20,7 +20,7 @@ pub(crate) use self::calls::{call_as_json, right_call};
 pub(crate) use self::judge::simulated_reply;
 pub(crate) use self::prepare::prepare;
 use crate::answer::{Answer, Step, read};
-use crate::definition::{Name, RougeKind};
+use crate::definition::{Form, Name, RougeKind};
 
 /// A scorer that fits its data.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ pub(crate) struct Scorer {
 #[derive(Debug)]
 pub(crate) enum Rule {
     Exact(texts::Ignoring),
-    Normalised,
-    F1,
+    Normalised(Form),
+    F1(Form),
     Rouge(RougeKind),
     Bleu,
     Chrf { word_order: usize },
-    Contains,
+    Contains(texts::Within),
     Number(number::Tolerance),
     Choice,
     Schema(schema::Validator),
@@ -104,12 +104,12 @@ impl Scorer {
             Rule::Fields => &["right", "predicted", "gold"],
             Rule::Judge(_) => &["ungraded"],
             Rule::Exact(_)
-            | Rule::Normalised
-            | Rule::F1
+            | Rule::Normalised(_)
+            | Rule::F1(_)
             | Rule::Rouge(_)
             | Rule::Bleu
             | Rule::Chrf { .. }
-            | Rule::Contains
+            | Rule::Contains(_)
             | Rule::Number(_)
             | Rule::Choice
             | Rule::Schema(_)
@@ -124,12 +124,12 @@ impl Scorer {
         match self.rule {
             Rule::Judge(_) | Rule::Similarity => true,
             Rule::Exact(_)
-            | Rule::Normalised
-            | Rule::F1
+            | Rule::Normalised(_)
+            | Rule::F1(_)
             | Rule::Rouge(_)
             | Rule::Bleu
             | Rule::Chrf { .. }
-            | Rule::Contains
+            | Rule::Contains(_)
             | Rule::Number(_)
             | Rule::Choice
             | Rule::Schema(_)
@@ -159,12 +159,12 @@ impl Scorer {
         let whether = |right: bool| one(f64::from(u8::from(right)));
         match (&self.rule, gold) {
             (Rule::Exact(ignoring), Gold::Texts(golds)) => whether(ignoring.is_one_of(&answer.text(), golds)),
-            (Rule::Normalised, Gold::Texts(golds)) => whether(texts::normalised(&answer.text(), golds)),
-            (Rule::F1, Gold::Texts(golds)) => one(texts::f1(&answer.text(), golds)),
+            (Rule::Normalised(form), Gold::Texts(golds)) => whether(texts::normalised(*form, &answer.text(), golds)),
+            (Rule::F1(form), Gold::Texts(golds)) => one(texts::f1(*form, &answer.text(), golds)),
             (Rule::Rouge(kind), Gold::Texts(golds)) => one(overlap::rouge(*kind, &answer.text(), golds)),
             (Rule::Bleu, Gold::Texts(golds)) => one(overlap::bleu(&answer.text(), golds)),
             (Rule::Chrf { word_order }, Gold::Texts(golds)) => one(overlap::chrf(*word_order, &answer.text(), golds)),
-            (Rule::Contains, Gold::Texts(golds)) => whether(texts::contains(&answer.text(), golds)),
+            (Rule::Contains(within), Gold::Texts(golds)) => whether(within.holds(&answer.text(), golds)),
             (Rule::Number(tolerance), Gold::Number(gold)) => whether(tolerance.is_right(&answer.text(), *gold)),
             (Rule::Choice, Gold::Letter(letter)) => whether(answer.text().eq_ignore_ascii_case(letter)),
             (Rule::Schema(validator), Gold::Schema(at)) => {

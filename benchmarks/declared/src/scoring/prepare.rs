@@ -10,17 +10,19 @@ use super::judge::{Grades, Subject};
 use super::number::Tolerance;
 use super::overlap::check_golds;
 use super::schema::{Building, Validator};
-use super::texts::Ignoring;
+use super::texts::{Ignoring, Within};
 use super::{Gold, Rule, Scorer, Scorers};
 use crate::answer::read_number;
 use crate::data::{Record, Split};
-use crate::definition::{self, ChrfSpec, Definition, ExactSpec, JudgeSpec, Name, RougeSpec, Source};
+use crate::definition::{self, ChrfSpec, ContainsSpec, Definition, ExactSpec, JudgeSpec, Name, RougeSpec, Source};
 use crate::template::Template;
 
 /// Most golds of an item: an answer of a megabyte is compared with each of them.
 const GOLDS_MAX: usize = 1000;
 /// Longest n-gram of words that chrF counts: 2 is chrF++.
 const WORD_ORDER_LARGEST: usize = 2;
+/// Most significant digits: all that a number has.
+const DIGITS_LARGEST: u8 = 17;
 
 /// The scorers with their golds for the records of `split`.
 ///
@@ -68,21 +70,18 @@ impl Preparing<'_> {
         let ((rule, golds), answer) = match written {
             Written::Exact(spec) => (self.exact(spec)?, self.answer("exact", &spec.answer)?),
             Written::Normalised(spec) => (
-                (Rule::Normalised, self.texts("normalised", &spec.gold, &spec.golds)?),
+                (Rule::Normalised(spec.form), self.texts("normalised", &spec.gold, &spec.golds)?),
                 self.answer("normalised", &spec.answer)?,
             ),
             Written::F1(spec) => {
-                ((Rule::F1, self.texts("f1", &spec.gold, &spec.golds)?), self.answer("f1", &spec.answer)?)
+                ((Rule::F1(spec.form), self.texts("f1", &spec.gold, &spec.golds)?), self.answer("f1", &spec.answer)?)
             }
             Written::Rouge(spec) => (self.rouge(spec)?, self.answer("rouge", &spec.answer)?),
             Written::Bleu(spec) => {
                 ((Rule::Bleu, self.texts("bleu", &spec.gold, &spec.golds)?), self.answer("bleu", &spec.answer)?)
             }
             Written::Chrf(spec) => (self.chrf(spec)?, self.answer("chrf", &spec.answer)?),
-            Written::Contains(spec) => (
-                (Rule::Contains, self.texts("contains", &spec.gold, &spec.golds)?),
-                self.answer("contains", &spec.answer)?,
-            ),
+            Written::Contains(spec) => (self.contains(spec)?, self.answer("contains", &spec.answer)?),
             Written::Similarity(spec) => (
                 (Rule::Similarity, self.texts("similarity", &spec.gold, &spec.golds)?),
                 self.answer("similarity", &spec.answer)?,
@@ -182,6 +181,11 @@ impl Preparing<'_> {
         Ok((Rule::Exact(ignoring), self.texts("exact", &spec.gold, &spec.golds)?))
     }
 
+    fn contains(&self, spec: &ContainsSpec) -> Result<Prepared, DataError> {
+        let within = Within { place: spec.at, ignore_ends: spec.ignore_ends, match_case: spec.match_case };
+        Ok((Rule::Contains(within), self.texts("contains", &spec.gold, &spec.golds)?))
+    }
+
     fn texts(&self, kind: &str, gold: &Option<Template>, golds: &Option<String>) -> Result<Vec<Gold>, DataError> {
         match (gold, golds) {
             (Some(template), None) => {
@@ -231,6 +235,15 @@ impl Preparing<'_> {
         if !is_good(spec.absolute) || !is_good(spec.relative) {
             return Err(self.problem("number", "a tolerance must be a number, 0 or more"));
         }
+        if let Some(digits) = spec.digits {
+            if !(1..=DIGITS_LARGEST).contains(&digits) {
+                let problem = format!("is {digits}; write 1 to {DIGITS_LARGEST}");
+                return Err(self.problem("number.digits", problem));
+            }
+            if spec.absolute > 0.0 || spec.relative > 0.0 {
+                return Err(self.problem("number", "write either `digits` or a tolerance"));
+            }
+        }
         self.check_is_no_column("number.gold", &spec.gold)?;
         let gold = |record: &Record| {
             let text = self.render("number.gold", &spec.gold, record)?;
@@ -239,7 +252,7 @@ impl Preparing<'_> {
                 self.problem("number.gold", format!("{place}: the gold {text:?} is no number"))
             })
         };
-        let rule = Rule::Number(Tolerance { absolute: spec.absolute, relative: spec.relative });
+        let rule = Rule::Number(Tolerance { absolute: spec.absolute, relative: spec.relative, digits: spec.digits });
         Ok((rule, self.split.records.iter().map(gold).collect::<Result<_, _>>()?))
     }
 

@@ -6,7 +6,7 @@ use regatta_proto::{FileSet, PanelRule, SessionSeed, ToolCall, Verdict};
 use serde_json::json;
 
 use super::*;
-use crate::definition::Source;
+use crate::definition::{Form, Place, Source};
 use crate::tables::metrics;
 
 fn texts(all: &[&str]) -> Vec<String> {
@@ -21,20 +21,56 @@ fn texts_are_compared_exactly_normalised_by_tokens_and_as_parts() {
     let patterns = serde_yaml_ng::from_str(r"[',', '(?s).*#### ']").unwrap();
     let ignoring = texts::Ignoring { case: true, punctuation: true, patterns };
     assert!(ignoring.is_one_of("1,200 CHF.", &texts(&["So it is\n#### 1200 chf"])));
-    assert!(texts::normalised("the eiffel-tower!", &texts(&["Eiffeltower"])));
-    assert!(texts::normalised("An Eiffel   tower.", &golds) && !texts::normalised("a tower", &golds));
-    assert!(texts::contains("It is the TOUR EIFFEL.", &golds) && !texts::contains("It is a tower", &golds));
-    assert_eq!(texts::f1("the tall Eiffel tower", &golds), 0.8);
-    assert_eq!(texts::f1("a", &texts(&["the"])), 1.0);
-    assert_eq!(texts::f1("", &golds), 0.0);
+    assert!(texts::normalised(Form::Squad, "the eiffel-tower!", &texts(&["Eiffeltower"])));
+    assert!(
+        texts::normalised(Form::Squad, "An Eiffel   tower.", &golds)
+            && !texts::normalised(Form::Squad, "a tower", &golds)
+    );
+    let anywhere = texts::Within::default();
+    assert!(anywhere.holds("It is the TOUR EIFFEL.", &golds) && !anywhere.holds("It is a tower", &golds));
+    assert_eq!(texts::f1(Form::Squad, "the tall Eiffel tower", &golds), 0.8);
+    assert_eq!(texts::f1(Form::Squad, "a", &texts(&["the"])), 1.0);
+    assert_eq!(texts::f1(Form::Squad, "", &golds), 0.0);
 }
 
 #[test]
 fn numbers_are_equal_within_the_larger_tolerance() {
-    let right = |absolute, relative, answer| number::Tolerance { absolute, relative }.is_right(answer, 200.0);
+    let right =
+        |absolute, relative, answer| number::Tolerance { absolute, relative, digits: None }.is_right(answer, 200.0);
     assert!(right(0.0, 0.0, "200.0") && right(0.0, 0.0, "$200") && right(0.0, 0.0, "2e2") && !right(0.0, 0.0, "200.1"));
     assert!(right(1.0, 0.0, "201") && !right(1.0, 0.0, "202") && right(0.0, 0.01, "202") && !right(0.0, 0.01, "203"));
     assert!(!right(9.0, 9.0, "none") && !right(9.0, 9.0, "inf"));
+}
+
+#[test]
+fn a_text_may_have_to_be_at_the_start_or_the_end_of_an_answer() {
+    let holds = |place, ignore_ends, match_case, answer: &str| {
+        texts::Within { place, ignore_ends, match_case }.holds(answer, &texts(&["\"Paris.\""]))
+    };
+    assert!(holds(Place::End, true, false, "It is **PARIS**."));
+    assert!(!holds(Place::End, false, false, "It is **PARIS**."), "punctuation counts where nobody says otherwise");
+    assert!(!holds(Place::End, true, true, "It is PARIS."));
+    assert!(!holds(Place::End, true, false, "Paris, France"));
+    assert!(holds(Place::Start, true, false, "Paris, France") && !holds(Place::Start, true, false, "It is Paris"));
+}
+
+#[test]
+fn the_normal_form_of_inspect_divides_at_hyphens_and_knows_numbers() {
+    let is = |answer: &str, gold: &str| texts::normalised(Form::Inspect, answer, &texts(&[gold]));
+    assert!(is("The well-known (3.50) EUR!", "well known 3.5 eur") && is("$5.", "5.0") && is("1,000", "1000"));
+    assert!(!is("314", "3.14"), "the point of a number counts");
+    let f1 = |answer: &str, gold: &str| texts::f1(Form::Inspect, answer, &texts(&[gold]));
+    assert_eq!(f1("red red blue", "red green"), 0.5, "a word that is there twice counts once");
+    assert_eq!(f1("red blue green", "red"), 0.5);
+    assert_eq!((f1("red blue", "red"), f1("", "red"), f1("the", "a")), (0.67, 0.0, 1.0));
+}
+
+#[test]
+fn numbers_may_be_equal_to_so_many_digits() {
+    let tolerance = number::Tolerance { absolute: 0.0, relative: 0.0, digits: Some(5) };
+    assert!(tolerance.is_right("3.14159", 3.1416) && !tolerance.is_right("3.14166", 3.1416));
+    assert!(tolerance.is_right("1000001", 1_000_000.0) && !tolerance.is_right("10001", 10_002.0));
+    assert!(!tolerance.is_right("none", 1.0));
 }
 
 #[test]
