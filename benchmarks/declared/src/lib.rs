@@ -32,7 +32,9 @@ use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
 use serde_json::Value;
 
 use self::definition::{FILE, Source};
-pub use self::import::{Imported, lm_eval};
+pub use self::import::{
+    Imported, InspectBenchmark, InspectField, InspectFields, InspectOptions, InspectStep, inspect, lm_eval,
+};
 pub use regatta_coded::{CodedRules, Permissions};
 
 /// Every benchmark that is declared in a file. Its name is the one that a spec gives it.

@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use crate::definition::{DataFile, Definition, Name, Source};
 
 /// Most records of a split.
-const RECORDS_MAX: usize = 1_000_000;
+pub(crate) const RECORDS_MAX: usize = 1_000_000;
 /// Largest record, in bytes.
-const RECORD_BYTES_MAX: usize = 4 << 20;
+pub(crate) const RECORD_BYTES_MAX: usize = 4 << 20;
 /// Most columns of a record.
 const COLUMNS_MAX: usize = 1000;
 /// Deepest nesting of a record's values.
