@@ -35,7 +35,7 @@ pub(crate) use self::client::{
 pub(crate) use self::data::{DataArgs, DataAt, DataCommand, DataFetchArgs, DataVerifyArgs};
 pub(crate) use self::discover::{CompletionsArgs, InitArgs, ListArgs, Listed, ModelsArgs};
 pub(crate) use self::export::{ExportArgs, ExportFormat};
-pub(crate) use self::import::{ImportArgs, ImportFrom, LmEvalArgs, PredictionsArgs};
+pub(crate) use self::import::{ImportArgs, ImportFrom, InspectArgs, LmEvalArgs, PredictionsArgs};
 pub(crate) use self::notice::NoticeArgs;
 pub(crate) use self::plan::PlanArgs;
 pub(crate) use self::prices::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs, RepriceArgs};

@@ -228,3 +228,52 @@ async fn a_task_of_another_harness_becomes_a_folder_that_scores_predictions() {
     let right = |item: &str| scores["items"][item]["scores"]["exact_match-last"].as_f64().unwrap();
     assert_eq!([right("1"), right("7"), right("2")], [1.0, 1.0, 0.0]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn samples_of_inspect_become_a_folder_that_runs_and_scores_predictions() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    let samples = "{\"id\": \"a\", \"question\": \"Which is a tea?\", \"options\": [\"sencha\", \"arabica\"], \"target\": \"A\"}\n\
+                   {\"id\": \"b\", \"question\": \"Which is a fruit?\", \"options\": [\"leek\", \"quince\"], \"target\": \"B\"}\n";
+    std::fs::write(at("plants.jsonl"), samples).unwrap();
+    let import = [
+        "import",
+        "inspect",
+        &at("plants.jsonl"),
+        "--input",
+        "question",
+        "--choices",
+        "options",
+        "--output",
+        &at("plants"),
+    ];
+    let (code, said) = run(&import).await;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("2 items") && said.contains("note: the file names no scorer: choice is used"), "{said}");
+    let (code, said) = run(&import).await;
+    assert_eq!(code, Some(78), "nothing is written over: {said}");
+    let (code, said) = run(&["run", &at("plants/sweep.yaml"), "--output", &at("run")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let lines = results(&place.path().join("run"));
+    let right = lines.iter().filter(|line| line["model"] == "sim/oracle");
+    assert!(
+        right.clone().count() == 2 && right.clone().all(|line| line["scores"]["declared"]["choice"] == 1.0),
+        "{lines:?}"
+    );
+    std::fs::write(at("beyond.jsonl"), samples.replace("\"B\"", "\"C\"")).unwrap();
+    let (code, said) = run(&[
+        "import",
+        "inspect",
+        &at("beyond.jsonl"),
+        "--input",
+        "question",
+        "--choices",
+        "options",
+        "--output",
+        &at("beyond"),
+    ])
+    .await;
+    assert_eq!(code, Some(78), "{said}");
+    assert!(said.contains("line 2: the target \"C\" is none of its 2 choices (AB)"), "{said}");
+    assert!(!std::fs::exists(at("beyond")).unwrap(), "nothing is written");
+}

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use regatta_benchmark_testing::{examples, miniature, read_folder};
 use regatta_benchmarks::{Benchmark, RecordedVerdicts};
-use regatta_declared::{Declared, Permissions, lm_eval};
+use regatta_declared::{Declared, InspectOptions, Permissions, inspect, lm_eval};
 use regatta_export::predictions::{FieldPath, Predictions};
 use regatta_llm::{Import, PriceTable};
 use regatta_proto::{FileSet, Question, Verdict};
@@ -120,6 +120,14 @@ fn predictions(mut input: Input<'_>) {
 
 /// A task of another harness, and a template file beside it. What it becomes is YAML that can be read.
 fn task(input: Input<'_>) {
+    for file in ["samples.jsonl", "log.json", "samples.csv"] {
+        if let Ok(imported) = inspect(file, input.0, &InspectOptions::default()) {
+            let mut set = FileSet::from_origin("input");
+            set.insert("benchmark.yaml", imported.yaml.into_bytes());
+            set.insert(imported.data_file, imported.data.into_bytes());
+            let _ = Declared::new(Permissions::none()).load(&set);
+        }
+    }
     let (task, other) = input.halves();
     let files = BTreeMap::from([("other.yaml".to_owned(), String::from_utf8_lossy(other).into_owned())]);
     if let Ok(imported) = lm_eval(&String::from_utf8_lossy(task), &files) {

@@ -143,7 +143,9 @@ pub fn inspect(file: &str, content: &[u8], options: &InspectOptions) -> Result<I
     let solvers = match (given(&options.solvers), solvers) {
         (Some(given), _) => given,
         (None, Some(of_file)) => of_file,
-        (None, None) => vec![default_step(if has_choices { "multiple_choice" } else { "generate" }, "solver", &mut notes)],
+        (None, None) => {
+            vec![default_step(if has_choices { "multiple_choice" } else { "generate" }, "solver", &mut notes)]
+        }
     };
     let scorers = match (given(&options.scorers), scorers) {
         (Some(given), _) => given,

@@ -180,7 +180,7 @@ fn matched(params: &Fields) -> Result<Counterpart, String> {
     if flag(params, "numeric", false)? {
         // The first or the last word that is a number, or all of the reply.
         let pattern = match location {
-            "begin" => format!(r"(?s)^(?:.*?\s)?{NUMBER}(?:\s.*)?$"),
+            "begin" => format!(r"(?s)^(?:.*?\s)??{NUMBER}(?:\s.*)?$"),
             "end" => format!(r"(?s)^(?:.*\s)?{NUMBER}(?:\s.*)?$"),
             "exact" => format!("^{NUMBER}$"),
             other => {
