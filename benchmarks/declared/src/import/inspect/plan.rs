@@ -1,6 +1,6 @@
 //! Solvers as a conversation.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::format_string::{Filled, template};
 use super::sample::{Everywhere, Sample, everywhere, is_there, scalar};
