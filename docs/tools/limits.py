@@ -173,7 +173,7 @@ ROWS = [
     ("viewer: texts that are compared by words, by lines; time for it", "{size viewer/src/differences.rs WORDS_MAX}, {size viewer/src/differences.rs BYTES_MAX}; {time viewer/src/differences.rs TIME_MAX}", "shown without marks; the rest counts as different"),
     ("viewer: directories of runs; runs of a page, schedules", "{count viewer/src/source.rs DIRECTORIES_MAX}; {count viewer/src/source.rs RUNS_MAX}, {count viewer/src/pages/schedules.rs SCHEDULES_MAX}", "said; a link to older ones; said"),
     ("log of another harness: files; a sample, all samples, decompressed", "{count @log-members}; {size @log-sample}, {size @log-all}", "refused"),
-    ("task of another harness that is imported; a file of a schedule", "{size cli/src/commands/import.rs TASK_BYTES_MAX}; {size cli/src/commands/schedule/written.rs FILE_BYTES_MAX}", "refused"),
+    ("task of another harness that is imported; scorers of one of Inspect; a file of a schedule", "{size cli/src/commands/import.rs TASK_BYTES_MAX}; {count benchmarks/declared/src/import/inspect/scorers.rs SCORERS_MAX}; {size cli/src/commands/schedule/written.rs FILE_BYTES_MAX}", "refused"),
     ("segment of transcripts that is exported: its text", "{size export/src/transcripts.rs SEGMENT_BYTES_MAX}", "refused"),
     ("site: files; bytes of one", "{count viewer/src/site.rs PAGES_MAX}; {size viewer/src/site.rs PAGE_BYTES_MAX}", "refused"),
     ("plan: trials and clusters that are tried", "{count scorer/src/planning.rs TRIALS_MAX}, {count scorer/src/planning.rs CLUSTERS_MAX}", "said that none is enough"),
@@ -239,7 +239,7 @@ OTHERS = {
         "proto/src/spec_file/decide.rs", "proto/src/level.rs", "proto/src/endpoint.rs", "proto/src/spec_file/endpoint.rs LENGTH_MAX", "llm/src/batch/mod.rs ID_LENGTH_MAX",
         "backends/src/queue/name.rs", "backends/src/ledger/storage.rs GIB_MAX", "cli/src/commands/rounds_outlook.rs",
     ],
-    "the same limit where another part needs it": ["backends/src/ledger/audit.rs"],
+    "the same limit where another part needs it": ["backends/src/ledger/audit.rs", "benchmarks/declared/src/import/inspect/log.rs EPOCHS_MAX"],
 }
 
 # A constant whose name has one of these words limits something.

@@ -274,6 +274,6 @@ async fn samples_of_inspect_become_a_folder_that_runs_and_scores_predictions() {
     ])
     .await;
     assert_eq!(code, Some(78), "{said}");
-    assert!(said.contains("line 2: the target \"C\" is none of its 2 choices (AB)"), "{said}");
+    assert!(said.contains("line 2 (\"b\"): the target \"C\" is none of its 2 choices (AB)"), "{said}");
     assert!(!std::fs::exists(at("beyond")).unwrap(), "nothing is written");
 }

@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 /// Longest template, in bytes.
-const SOURCE_BYTES_MAX: usize = 64 << 10;
+pub(crate) const SOURCE_BYTES_MAX: usize = 64 << 10;
 /// Longest text that a template makes, in bytes.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 /// Steps that a template may take.

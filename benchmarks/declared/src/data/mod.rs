@@ -22,7 +22,7 @@ pub(crate) const RECORD_BYTES_MAX: usize = 4 << 20;
 /// Most columns of a record.
 const COLUMNS_MAX: usize = 1000;
 /// Deepest nesting of a record's values.
-const DEPTH_MAX: usize = 32;
+pub(crate) const DEPTH_MAX: usize = 32;
 /// Names that templates give a meaning of their own.
 const RESERVED: [&str; 4] = ["row", "setting", "replies", "gold"];
 

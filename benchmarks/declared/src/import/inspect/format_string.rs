@@ -1,5 +1,7 @@
 //! Python's format strings as templates of ours.
 
+use crate::template::SOURCE_BYTES_MAX;
+
 /// Text that a field of a format string stands for.
 pub(super) enum Filled {
     /// This piece of a template.
@@ -13,7 +15,8 @@ pub(super) enum Filled {
 /// The template that makes what `format` makes; `fill` knows its fields by name.
 ///
 /// # Errors
-/// When the text is no format string, or a field has a form, an index or an attribute, which have no counterpart.
+/// When the text is no format string, a field has a form, an index or an attribute, which have no counterpart, or the template would be longer
+/// than any may be: words around words around words double in each step.
 pub(super) fn template(format: &str, fill: &mut dyn FnMut(&str) -> Result<Filled, String>) -> Result<String, String> {
     let mut made = String::new();
     let mut text = String::new();
@@ -51,6 +54,9 @@ pub(super) fn template(format: &str, fill: &mut dyn FnMut(&str) -> Result<Filled
                     text.clear();
                     made += &piece;
                 }
+            }
+            if made.len() + text.len() > SOURCE_BYTES_MAX {
+                return Err(format!("it makes a template of more than {SOURCE_BYTES_MAX} bytes; shorten its text"));
             }
         } else {
             return Err("the template has a } without its {".to_owned());

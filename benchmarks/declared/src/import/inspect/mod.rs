@@ -4,6 +4,7 @@
 //! and scorers that compare texts. What would change what is asked, or what is right, and has no counterpart is an error; what is left out
 //! otherwise is a note.
 
+mod document;
 mod format_string;
 mod log;
 mod plan;
@@ -163,7 +164,7 @@ pub fn inspect(file: &str, content: &[u8], options: &InspectOptions) -> Result<I
     let yaml = serde_yaml_ng::to_string(&benchmark).map_err(|error| error.to_string())?;
     let mut data = String::new();
     for sample in &samples {
-        data += &sample.record(has_messages).to_string();
+        data += &sample.line(has_messages)?;
         data.push('\n');
     }
     Ok(InspectBenchmark { yaml, data_file: DATA, data, notes, epochs })
@@ -180,18 +181,22 @@ fn default_step(name: &str, kind: &str, notes: &mut Vec<String>) -> InspectStep 
 }
 
 fn read(file: &str, content: &[u8], options: &InspectOptions) -> Result<Task, String> {
+    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     if content.starts_with(b"PK\x03\x04") {
         return Err("is an archive; write its log as JSON with: inspect log dump FILE.eval > log.json".to_owned());
     }
     let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix.to_ascii_lowercase());
+    let mut not_finite = 0;
     let records = match suffix.as_deref() {
-        Some("jsonl") => records::of_lines(content)?,
+        Some("jsonl") => records::of_lines(content, &mut not_finite)?,
         Some("csv") => records::of_csv(content)?,
         Some("json") => {
-            let document: Value =
-                serde_json::from_slice(content).map_err(|error| format!("not JSON that can be read: {error}"))?;
+            let document = document::parse(content, &mut not_finite)
+                .map_err(|error| format!("not JSON that can be read: {error}"))?;
             if log::is_log(&document) {
-                return log::read(&document, options);
+                let mut task = log::read(&document, options)?;
+                note_not_finite(not_finite, &mut task.notes);
+                return Ok(task);
             }
             records::of_document(document)?
         }
@@ -202,8 +207,15 @@ fn read(file: &str, content: &[u8], options: &InspectOptions) -> Result<Task, St
         }
     };
     let mut notes = Vec::new();
+    note_not_finite(not_finite, &mut notes);
     let samples = sample::of_records(&records, options, &mut notes)?;
     Ok(Task { samples, solvers: None, scorers: None, config: Map::new(), notes, epochs: 1 })
+}
+
+fn note_not_finite(count: usize, notes: &mut Vec<String>) {
+    if count > 0 {
+        notes.push(format!("NaN and Infinity are no numbers of JSON, and are read as null: {count} of them"));
+    }
 }
 
 fn benchmark(plan: &Plan, mapped: Mapped, samples: &[Sample], has_messages: bool) -> Value {

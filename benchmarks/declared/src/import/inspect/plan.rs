@@ -287,7 +287,8 @@ fn value(name: &str, params: &Fields, samples: &[Sample]) -> Result<Filled, Stri
     // Older logs have the parameters of a template one level deeper.
     let param = params.get(name).filter(|_| name != "template").or_else(|| params.get("params")?.get(name));
     if let Some(param) = param.filter(|param| !param.is_null()) {
-        let text = scalar(param).ok_or_else(|| format!("the parameter {name} must be a text or a number"))?;
+        let text =
+            scalar(param).map_err(|problem| format!("the parameter {name} must be a text or a number, {problem}"))?;
         return Ok(Filled::Text(text));
     }
     match everywhere(samples, name)? {

@@ -6,7 +6,7 @@ use csv::ReaderBuilder;
 use regatta_benchmarks::source_location::kind_of;
 use serde_json::Value;
 
-use super::Fields;
+use super::{Fields, document};
 use crate::data::{RECORD_BYTES_MAX, RECORDS_MAX};
 
 /// A record and where it is.
@@ -16,7 +16,7 @@ pub(super) struct Record {
     pub(super) fields: Fields,
 }
 
-pub(super) fn of_lines(content: &[u8]) -> Result<Vec<Record>, String> {
+pub(super) fn of_lines(content: &[u8], not_finite: &mut usize) -> Result<Vec<Record>, String> {
     let mut records = Vec::new();
     for (number, line) in (1..).zip(content.split(|byte| *byte == b'\n')) {
         let line = line.trim_ascii();
@@ -27,7 +27,7 @@ pub(super) fn of_lines(content: &[u8]) -> Result<Vec<Record>, String> {
         if line.len() > RECORD_BYTES_MAX {
             return Err(format!("{place} has {} bytes, at most {RECORD_BYTES_MAX} are read", line.len()));
         }
-        let value = serde_json::from_slice(line).map_err(|error| format!("{place} is no JSON: {error}"))?;
+        let value = document::parse(line, not_finite).map_err(|error| format!("{place} is no JSON: {error}"))?;
         push(&mut records, place, value)?;
     }
     Ok(records)
@@ -59,7 +59,6 @@ fn push(records: &mut Vec<Record>, place: String, value: Value) -> Result<(), St
 
 /// Rows of texts under a header; a row without any text is left out, as Inspect does.
 pub(super) fn of_csv(content: &[u8]) -> Result<Vec<Record>, String> {
-    let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
     let mut reader = ReaderBuilder::new().from_reader(content);
     let columns = reader.headers().map_err(|error| format!("not CSV that can be read: {error}"))?.clone();
     let mut seen = BTreeSet::new();

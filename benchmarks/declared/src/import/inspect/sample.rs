@@ -3,10 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use regatta_benchmarks::source_location::kind_of;
-use serde_json::{Map, Value, json};
+use regatta_proto::ItemId;
+use regatta_pycompat::repr_float;
+use serde_json::{Map, Number, Value, json};
 
 use super::records::Record;
 use super::{Fields, InspectField, InspectFields, InspectOptions, counts};
+use crate::data::{DEPTH_MAX, RECORD_BYTES_MAX, is_deeper};
+
+/// Numbers without a fraction from here on may have digits that were not read; Python writes larger ones with an exponent.
+const EXACT_BELOW: f64 = 1e16;
 
 /// A sample.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +40,23 @@ pub(super) struct Message {
 }
 
 impl Sample {
-    /// The sample as a record of the benchmark.
-    pub(super) fn record(&self, has_messages: bool) -> Value {
+    /// The sample as a line of the benchmark's data.
+    ///
+    /// # Errors
+    /// When it is longer than a benchmark's records may be.
+    pub(super) fn line(&self, has_messages: bool) -> Result<String, String> {
+        let line = self.record(has_messages).to_string();
+        if line.len() > RECORD_BYTES_MAX {
+            return Err(format!(
+                "{} makes a record of {} bytes, at most {RECORD_BYTES_MAX} are read; shorten it",
+                self.place,
+                line.len()
+            ));
+        }
+        Ok(line)
+    }
+
+    fn record(&self, has_messages: bool) -> Value {
         let mut record = Map::new();
         if let Some(id) = &self.id {
             record.insert("id".to_owned(), json!(id));
@@ -64,6 +85,47 @@ impl Sample {
     }
 }
 
+/// Parts of samples that are not carried over, by name, with the number of samples that have them.
+#[derive(Debug, Default)]
+pub(super) struct Dropped {
+    /// Fields that a person has left out.
+    left_out: BTreeMap<String, usize>,
+    /// Fields of messages and of their parts.
+    of_messages: BTreeMap<String, usize>,
+    /// Metadata with numbers of which not every digit is read.
+    rounded: BTreeMap<String, usize>,
+}
+
+impl Dropped {
+    /// Adds those of another sample.
+    pub(super) fn add(&mut self, other: Self) {
+        let Self { left_out, of_messages, rounded } = other;
+        for (all, more) in
+            [(&mut self.left_out, left_out), (&mut self.of_messages, of_messages), (&mut self.rounded, rounded)]
+        {
+            for (name, count) in more {
+                *all.entry(name).or_insert(0) += count;
+            }
+        }
+    }
+
+    /// Says what they are.
+    pub(super) fn note(&self, notes: &mut Vec<String>) {
+        if !self.left_out.is_empty() {
+            notes.push(format!("left out of samples, as you said: {}", counts(&self.left_out)));
+        }
+        if !self.of_messages.is_empty() {
+            notes.push(format!("not carried over from messages of samples: {}", counts(&self.of_messages)));
+        }
+        if !self.rounded.is_empty() {
+            notes.push(format!(
+                "metadata with numbers that are rounded, because they have more digits than are read: {}; write them as texts",
+                counts(&self.rounded)
+            ));
+        }
+    }
+}
+
 /// The samples of a data set; notes say which of its fields are not read.
 pub(super) fn of_records(
     records: &[Record],
@@ -71,19 +133,47 @@ pub(super) fn of_records(
     notes: &mut Vec<String>,
 ) -> Result<Vec<Sample>, String> {
     let names = &options.fields;
-    let (mut left_out, mut unread) = (BTreeMap::new(), BTreeMap::new());
+    check_named(records, names)?;
+    let (mut dropped, mut unread) = (Dropped::default(), BTreeMap::new());
     let mut samples = Vec::new();
     for record in records {
-        samples.push(sample(&record.place, &record.fields, names, options, &mut left_out)?);
+        samples.push(sample(&record.place, &record.fields, names, options, &mut dropped)?);
         for name in record.fields.keys().filter(|name| !is_read(name, names)) {
             *unread.entry(name.clone()).or_insert(0) += 1;
         }
     }
-    note_left_out(&left_out, notes);
+    dropped.note(notes);
     if !unread.is_empty() {
         notes.push(format!("fields that are not read: {}; --metadata NAME keeps one", counts(&unread)));
     }
     Ok(samples)
+}
+
+/// Refuses a name that a person has given, and that no record has: what it was meant for would be missing without a word.
+fn check_named(records: &[Record], names: &InspectFields) -> Result<(), String> {
+    let Some(first) = records.first() else { return Ok(()) };
+    let InspectFields { input, target, choices, id, metadata, sandbox, files, setup } = names;
+    let usual = InspectFields::default();
+    let fields = [
+        (input, &usual.input),
+        (target, &usual.target),
+        (choices, &usual.choices),
+        (id, &usual.id),
+        (sandbox, &usual.sandbox),
+        (files, &usual.files),
+        (setup, &usual.setup),
+    ];
+    let given = fields.into_iter().filter(|(name, usual)| name != usual).map(|(name, _)| name);
+    for name in given.chain(metadata) {
+        if !records.iter().any(|record| record.fields.contains_key(name)) {
+            return Err(format!(
+                "no record has the field {name:?}, which you name; {} has {}",
+                first.place,
+                known(&first.fields)
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn is_read(name: &str, names: &InspectFields) -> bool {
@@ -91,13 +181,6 @@ fn is_read(name: &str, names: &InspectFields) -> bool {
     [input, target, choices, id, sandbox, files, setup].iter().any(|known| *known == name)
         || metadata.iter().any(|known| known == name)
         || (metadata.is_empty() && name == "metadata")
-}
-
-/// Says how many samples have lost fields that a person has named.
-pub(super) fn note_left_out(left_out: &BTreeMap<String, usize>, notes: &mut Vec<String>) {
-    if !left_out.is_empty() {
-        notes.push(format!("left out of samples, as you said: {}", counts(left_out)));
-    }
 }
 
 /// Refuses samples of which two have one id, or only some have one.
@@ -115,20 +198,22 @@ pub(super) fn check_ids(samples: &[Sample]) -> Result<(), String> {
             continue;
         };
         if let Some(earlier) = seen.insert(id, &sample.place) {
-            return Err(format!("{}: the id {id:?} is that of {earlier} too; give each sample its own", sample.place));
+            return Err(format!("{}: the id is that of {earlier} too; give each sample its own", sample.place));
         }
     }
     Ok(())
 }
 
-/// The sample that `fields` describe under `names`; fields that are left out are counted.
+/// The sample that `fields` describe under `names`, with what of it is not carried over.
 pub(super) fn sample(
     place: &str,
     fields: &Fields,
     names: &InspectFields,
     options: &InspectOptions,
-    left_out: &mut BTreeMap<String, usize>,
+    dropped: &mut Dropped,
 ) -> Result<Sample, String> {
+    let id = id(fields.get(&names.id)).map_err(|problem| format!("{place}, {}: {problem}", names.id))?;
+    let place = id.as_ref().map_or_else(|| place.to_owned(), |id| format!("{place} ({id:?})"));
     let at = |field: &str, problem: String| format!("{place}, {field}: {problem}");
     for (field, name) in [
         (InspectField::Sandbox, &names.sandbox),
@@ -141,24 +226,60 @@ pub(super) fn sample(
         if !options.leave_out.contains(&field) {
             return Err(at(name, sandboxed(field)));
         }
-        *left_out.entry(field.as_str().to_owned()).or_insert(0) += 1;
+        *dropped.left_out.entry(field.as_str().to_owned()).or_insert(0) += 1;
     }
     let input = fields.get(&names.input).filter(|value| is_there(value));
     let input = input.ok_or_else(|| at(&names.input, format!("is missing; fields: {}", known(fields))))?;
-    let (before, input) = conversation(input).map_err(|problem| at(&names.input, problem))?;
+    let mut of_messages = BTreeSet::new();
+    let (before, input) = conversation(input, &mut of_messages).map_err(|problem| at(&names.input, problem))?;
+    for name in of_messages {
+        *dropped.of_messages.entry(name).or_insert(0) += 1;
+    }
     let target = fields.get(&names.target).map_or(Ok(Vec::new()), texts);
     let target = target.map_err(|problem| at(&names.target, problem))?;
     let choices = fields.get(&names.choices).map_or(Ok(Vec::new()), choices);
     let choices = choices.map_err(|problem| at(&names.choices, problem))?;
-    let id = match fields.get(&names.id) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(id)) if id.is_empty() => None,
-        Some(Value::String(id)) => Some(id.clone()),
-        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => Some(id.to_string()),
-        Some(other) => return Err(at(&names.id, format!("must be a text or a whole number, is {}", kind_of(other)))),
-    };
     let metadata = metadata(fields, names).map_err(|problem| at("metadata", problem))?;
-    Ok(Sample { place: place.to_owned(), id, before, input, choices, target, metadata, more: Map::new() })
+    for (name, value) in &metadata {
+        if is_deeper(value, DEPTH_MAX - 1) {
+            return Err(at("metadata", format!("{name:?} is nested deeper than the {DEPTH_MAX} levels that are read")));
+        }
+        if has_rounded(value) {
+            *dropped.rounded.entry(name.clone()).or_insert(0) += 1;
+        }
+    }
+    Ok(Sample { place, id, before, input, choices, target, metadata, more: Map::new() })
+}
+
+/// The id of a sample that has one.
+fn id(value: Option<&Value>) -> Result<Option<String>, String> {
+    let id = match value {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(id)) if id.is_empty() => return Ok(None),
+        Some(Value::String(id)) => id.clone(),
+        Some(Value::Number(id)) if id.is_i64() || id.is_u64() => id.to_string(),
+        Some(Value::Number(id)) => {
+            return Err(format!("must be a text or a whole number of 64 bits, is {id}; write it as a text"));
+        }
+        Some(other) => return Err(format!("must be a text or a whole number, is {}", kind_of(other))),
+    };
+    ItemId::new(&id).map_err(|error| format!("{error}; give the sample another id"))?;
+    Ok(Some(id))
+}
+
+/// `true` if a number in `value` has more digits than are read.
+fn has_rounded(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => is_rounded(number),
+        Value::Array(values) => values.iter().any(has_rounded),
+        Value::Object(fields) => fields.values().any(has_rounded),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+/// `true` of a number of which digits may be lost: whole numbers of more than 64 bits are read as the nearest float.
+fn is_rounded(number: &Number) -> bool {
+    number.is_f64() && number.as_f64().is_none_or(|float| float.abs() >= EXACT_BELOW)
 }
 
 /// The words about a field that needs a sandbox.
@@ -186,27 +307,45 @@ pub(super) fn is_there(value: &Value) -> bool {
 }
 
 /// A scalar as Python writes it.
-pub(super) fn scalar(value: &Value) -> Option<String> {
+///
+/// # Errors
+/// When it is none, or a number of which not every digit was read.
+pub(super) fn scalar(value: &Value) -> Result<String, String> {
     match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(true) => Some("True".to_owned()),
-        Value::Bool(false) => Some("False".to_owned()),
-        Value::Null | Value::Array(_) | Value::Object(_) => None,
+        Value::String(text) => Ok(text.clone()),
+        Value::Number(number) if is_rounded(number) => {
+            Err(format!("is or holds the number {number}, of which not every digit is read; write it as a text"))
+        }
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(float) => Ok(repr_float(float)),
+            None => Ok(number.to_string()),
+        },
+        Value::Bool(true) => Ok("True".to_owned()),
+        Value::Bool(false) => Ok("False".to_owned()),
+        Value::Null | Value::Array(_) | Value::Object(_) => Err(format!("is or holds {}", kind_of(value))),
     }
 }
 
-/// A text or several; empty ones are none.
+/// A text or several. An empty one alone is none; in a list it is refused, since to Inspect it is a choice with its letter, or a target that is
+/// part of every reply.
 fn texts(value: &Value) -> Result<Vec<String>, String> {
-    let one = |value: &Value| {
-        scalar(value).ok_or_else(|| format!("must be a text or a list of texts, is or holds {}", kind_of(value)))
-    };
-    let texts = match value {
-        Value::Null => Vec::new(),
-        Value::Array(values) => values.iter().map(one).collect::<Result<_, _>>()?,
-        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Object(_) => vec![one(value)?],
-    };
-    Ok(texts.into_iter().filter(|text| !text.trim().is_empty()).collect())
+    let one = |value: &Value| scalar(value).map_err(|problem| format!("must be a text or a list of texts, {problem}"));
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(values) => full(values.iter().map(one).collect::<Result<Vec<String>, String>>()?),
+        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Object(_) => {
+            let text = one(value)?;
+            Ok(if text.trim().is_empty() { Vec::new() } else { vec![text] })
+        }
+    }
+}
+
+/// Refuses texts of which one is empty.
+fn full(texts: Vec<String>) -> Result<Vec<String>, String> {
+    if texts.iter().any(|text| text.trim().is_empty()) {
+        return Err("holds an empty text; write what it is, or take it out of the list".to_owned());
+    }
+    Ok(texts)
 }
 
 /// Choices as a list, or as one text with commas, or spaces, between them.
@@ -214,7 +353,10 @@ fn choices(value: &Value) -> Result<Vec<String>, String> {
     let Value::String(text) = value else { return texts(value) };
     let parts: Vec<&str> =
         if text.contains(',') { text.split(',').collect() } else { text.split_whitespace().collect() };
-    Ok(parts.iter().map(|part| part.trim()).filter(|part| !part.is_empty()).map(str::to_owned).collect())
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    full(parts.iter().map(|part| part.trim().to_owned()).collect())
 }
 
 fn metadata(fields: &Fields, names: &InspectFields) -> Result<Fields, String> {
@@ -233,8 +375,8 @@ fn metadata(fields: &Fields, names: &InspectFields) -> Result<Fields, String> {
     }
 }
 
-/// The messages before the last one, and its text.
-fn conversation(input: &Value) -> Result<(Vec<Message>, String), String> {
+/// The messages before the last one, and its text. Fields of messages that are not carried over are put into `unread`.
+fn conversation(input: &Value, unread: &mut BTreeSet<String>) -> Result<(Vec<Message>, String), String> {
     let list = match input {
         Value::String(text) => return Ok((Vec::new(), text.clone())),
         Value::Array(list) => list,
@@ -242,7 +384,7 @@ fn conversation(input: &Value) -> Result<(Vec<Message>, String), String> {
     };
     let mut messages = Vec::new();
     for (number, message) in (1..).zip(list) {
-        messages.push(self::message(message).map_err(|problem| format!("message {number} {problem}"))?);
+        messages.push(self::message(message, unread).map_err(|problem| format!("message {number} {problem}"))?);
     }
     for (number, pair) in (1..).zip(messages.windows(2)) {
         if let [first, second] = pair
@@ -263,7 +405,7 @@ fn conversation(input: &Value) -> Result<(Vec<Message>, String), String> {
     }
 }
 
-fn message(message: &Value) -> Result<Message, String> {
+fn message(message: &Value, unread: &mut BTreeSet<String>) -> Result<Message, String> {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("system") => "system",
         Some("user") => "user",
@@ -274,11 +416,15 @@ fn message(message: &Value) -> Result<Message, String> {
         None => return Err("has no role".to_owned()),
     };
     if message.get("tool_calls").is_some_and(is_there) {
-        return Err("calls tools, which has no counterpart".to_owned());
+        return Err("calls tools, which has no counterpart; write what it says as a text".to_owned());
     }
+    see_others(message, &["role", "content"], unread);
     let content = match message.get("content") {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => parts.iter().map(part).collect::<Result<Vec<_>, _>>()?.join("\n"),
+        Some(Value::Array(parts)) => {
+            let texts = parts.iter().map(|part| self::part(part, unread)).collect::<Result<Vec<String>, String>>()?;
+            texts.join("\n")
+        }
         Some(other) => {
             return Err(format!("has a content that is {}; it must be a text or a list of parts", kind_of(other)));
         }
@@ -290,10 +436,22 @@ fn message(message: &Value) -> Result<Message, String> {
     Ok(Message { role, content })
 }
 
-fn part(part: &Value) -> Result<String, String> {
+fn part(part: &Value, unread: &mut BTreeSet<String>) -> Result<String, String> {
     match (part.get("type").and_then(Value::as_str), part.get("text").and_then(Value::as_str)) {
-        (Some("text"), Some(text)) => Ok(text.to_owned()),
+        (Some("text"), Some(text)) => {
+            see_others(part, &["type", "text"], unread);
+            Ok(text.to_owned())
+        }
         (kind, _) => Err(format!("has a part of type {}; only texts have a counterpart", kind.unwrap_or("none"))),
+    }
+}
+
+/// Puts names of fields that are none of `read`, and hold something, into `unread`.
+fn see_others(object: &Value, read: &[&str], unread: &mut BTreeSet<String>) {
+    for (name, value) in object.as_object().into_iter().flatten() {
+        if !read.contains(&name.as_str()) && is_there(value) {
+            unread.insert(name.clone());
+        }
     }
 }
 

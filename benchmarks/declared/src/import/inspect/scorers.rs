@@ -15,6 +15,8 @@ const KNOWN: &str = "match, includes, exact, f1, pattern, answer, choice";
 const ENDS: &str = "^[[:space:][:punct:]]+|[[:space:][:punct:]]+$";
 /// A number among signs of money, thousands and emphasis, as `match` of numbers reads a word.
 const NUMBER: &str = r"[\\$£€,*_]*([+-]?\$?(?:[0-9][0-9,]*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[$£€,*_.]*";
+/// Most scorers of a task: each prepares every sample.
+const SCORERS_MAX: usize = 100;
 /// Significant digits of numbers that `match` compares.
 const DIGITS: u8 = 5;
 /// Ways in which replies hold an answer, of which a simulated model takes the first that a pattern reads.
@@ -51,8 +53,14 @@ enum Needs {
 /// The counterparts of `scorers`; those without one are notes.
 ///
 /// # Errors
-/// When none has a counterpart, or the targets are not what a scorer needs.
+/// When none has a counterpart, there are too many, or the targets are not what a scorer needs.
 pub(super) fn map(scorers: &[InspectStep], samples: &mut [Sample], notes: &mut Vec<String>) -> Result<Mapped, String> {
+    if scorers.len() > SCORERS_MAX {
+        return Err(format!(
+            "has {} scorers, at most {SCORERS_MAX} are read; name the ones that matter with --scorer",
+            scorers.len()
+        ));
+    }
     let mut mapped = Mapped::default();
     let mut not_mapped = Vec::new();
     for scorer in scorers {
@@ -109,7 +117,7 @@ fn read_whole(mapped: &mut Mapped) {
     }
 }
 
-/// The name of a scorer in our characters, with a number where it is there already.
+/// The name of a scorer, with a number where it is there already.
 fn unused(name: &str, taken: &Fields) -> String {
     (1..)
         .map(|number| if number == 1 { name.to_owned() } else { format!("{name}_{number}") })

@@ -279,7 +279,11 @@ fn a_log_has_samples_solvers_and_scorers() {
         [
             "the log holds 2 of the data set's 3 samples",
             "not carried over from eval.config: message_limit, limit; limits are those of a spec",
+            "not carried over from eval.config: log_samples; a run is described by its spec",
+            "not carried over from eval: task, model; a run is described by its spec",
             "epochs are reduced by max in Inspect; here trials are averaged, and pass@k is shown",
+            "not carried over from eval.dataset: name; items come in the order of the log",
+            "not carried over from plan: name; a run is described by its spec",
             "metrics that are not mapped: grouped; each scorer has its mean with an interval",
             "the scorer model_graded_qa is not mapped: a model grades; write a scorer `judge` with its rubric and grades into benchmark.yaml",
         ]
@@ -303,10 +307,13 @@ fn a_log_that_says_less_or_something_else_is_refused_by_name() {
     };
     assert!(said(&|log| log["samples"] = json!(null)).contains("the log holds no samples"));
     assert!(said(&|log| log["samples"] = json!({})).contains("samples must be a list"));
-    assert!(said(&|log| log["samples"][2]["epoch"] = json!(1)).contains("the id \"1\" is there twice in epoch 1"));
+    assert!(
+        said(&|log| log["samples"][2]["epoch"] = json!(1))
+            .contains("sample 3 (\"1\"): the id is there twice in epoch 1")
+    );
     assert!(
         said(&|log| log["samples"][3]["input"] = json!("Other?"))
-            .contains("the sample \"2\" is another one in epoch 2")
+            .contains("sample 4 (\"2\"): the sample is another one in epoch 2")
     );
     assert!(
         said(&|log| log["samples"][0]["attachments"] = json!({})).contains("the attachment \"abc\" is not in the log")
@@ -399,7 +406,7 @@ fn samples_that_make_no_sense_are_refused_with_their_place() {
         "{\"id\": 1, \"input\": \"a\", \"target\": \"x\"}\n{\"id\": \"1\", \"input\": \"b\", \"target\": \"y\"}";
     assert_eq!(
         refused("a.jsonl", twice, &options),
-        "line 2: the id \"1\" is that of line 1 too; give each sample its own"
+        "line 2 (\"1\"): the id is that of line 1 (\"1\") too; give each sample its own"
     );
     let some = "{\"id\": 1, \"input\": \"a\", \"target\": \"x\"}\n{\"input\": \"b\", \"target\": \"y\"}";
     assert!(refused("a.jsonl", some, &options).contains("line 2 has no id, and others have one"));
@@ -411,14 +418,14 @@ fn parameters_without_a_counterpart_are_refused_by_name() {
     for (said, expected) in [
         (scorer("match", json!({ "location": "middle" })), "the location middle has no counterpart"),
         (scorer("match", json!({ "numeric": true, "location": "any" })), "the location any of numbers"),
-        (scorer("match", json!({ "numeric": true })), "line 1: the target \"Germany\" is no number"),
+        (scorer("match", json!({ "numeric": true })), "line 1 (\"1\"): the target \"Germany\" is no number"),
         (scorer("match", json!({ "ignore_case": "yes" })), "ignore_case must be true or false"),
         (scorer("f1", json!({ "stop_words": ["of"] })), "the parameter stop_words has no counterpart"),
         (scorer("pattern", json!({ "pattern": "(a)(b)" })), "has 2 groups"),
         (scorer("pattern", json!({ "pattern": "a" })), "has no group"),
         (scorer("pattern", json!({ "pattern": "(a)(?=b)" })), "no look-around"),
         (scorer("pattern", json!({ "pattern": "([a--b])" })), "has --"),
-        (scorer("choice", json!({})), "line 1: the target \"Germany\" must be one letter"),
+        (scorer("choice", json!({})), "line 1 (\"1\"): the target \"Germany\" must be one letter"),
         (scorer("math", json!({})), "the scorer math is not mapped"),
     ] {
         assert!(said.contains(expected), "{said} has no {expected:?}");
@@ -436,11 +443,175 @@ fn parameters_without_a_counterpart_are_refused_by_name() {
         (solver(vec![words("{prompt"), generate()]), "a { without its }"),
         (solver(vec![words("prompt} it"), generate()]), "a } without its {"),
         (solver(vec![words("{} it"), generate()]), "has no name"),
-        (solver(vec![step("multiple_choice", json!({}))]), "line 1 has no choices"),
+        (solver(vec![step("multiple_choice", json!({}))]), "line 1 (\"1\") has no choices"),
     ] {
         assert!(said.contains(expected), "{said} has no {expected:?}");
     }
     let uneven = QUESTIONS.replace("\"tone\": \"dry\"", "");
     let options = with(vec![words("{tone}: {prompt}"), generate()], vec![step("includes", json!({}))]);
-    assert!(refused("a.jsonl", &uneven, &options).contains("the metadata \"tone\", which line 2 has not"));
+    assert!(refused("a.jsonl", &uneven, &options).contains("the metadata \"tone\", which line 2 (\"two\") has not"));
+}
+
+#[test]
+fn every_field_of_a_log_that_is_not_carried_over_is_named() {
+    let mut log = log();
+    log["status"] = json!("cancelled");
+    log["results"] = json!({ "total_samples": 2 });
+    log["eval"]["task_args"] = json!({ "subset": "trees" });
+    log["eval"]["dataset"]["shuffled"] = json!(true);
+    log["eval"]["config"]["approval"] = json!({ "approvers": [] });
+    log["plan"]["steps"][0]["note"] = json!("new");
+    log["eval"]["scorers"][0]["metadata"] = json!({ "kind": "letters" });
+    log["samples"][0]["scores"] = json!({ "choice": { "value": "C" } });
+    log["samples"][1]["scores"] = json!({ "choice": { "value": "I" } });
+    log["samples"][1]["tools"] = json!(["search"]);
+    log["samples"][3]["metadata"] = json!({ "seen": 2 });
+    let imported = inspect("log.json", log.to_string().as_bytes(), &InspectOptions::default()).unwrap();
+    for note in [
+        "the status of the log is cancelled, so that samples may be missing",
+        "not carried over from the log: results; a run is described by its spec",
+        "not carried over from eval: task, model, task_args; a run is described by its spec",
+        "not carried over from eval.dataset: name, shuffled; items come in the order of the log",
+        "not carried over from eval.config: log_samples, approval; a run is described by its spec",
+        "not carried over from plan.steps: note; a run is described by its spec",
+        "not carried over from eval.scorers: metadata; a run is described by its spec",
+        "not carried over from samples, because the run has made it: scores (2)",
+        "not carried over from samples, because it is not known: tools (1)",
+        "samples whose metadata is another one than in their first epoch, which is carried over: 1",
+    ] {
+        assert!(imported.notes.iter().any(|one| one == note), "{note} is none of {:#?}", imported.notes);
+    }
+}
+
+#[test]
+fn fields_of_messages_that_are_not_carried_over_are_named() {
+    let part = json!({ "type": "text", "text": "Hello", "refusal": false, "citations": [] });
+    let message =
+        json!({ "role": "user", "content": [part], "source": "input", "metadata": { "page": 3 }, "tool_calls": null });
+    let sample = json!({ "input": [message], "target": "Hi" }).to_string();
+    let imported = inspect("a.jsonl", format!("{sample}\n{sample}").as_bytes(), &InspectOptions::default()).unwrap();
+    let note = "not carried over from messages of samples: metadata (2), refusal (2), source (2)";
+    assert!(imported.notes.iter().any(|one| one == note), "{:#?}", imported.notes);
+}
+
+#[test]
+fn a_log_of_another_form_is_refused_with_the_field() {
+    let said = |change: &dyn Fn(&mut Value)| {
+        let mut log = log();
+        change(&mut log);
+        refused("log.json", &log.to_string(), &InspectOptions::default())
+    };
+    for (said, expected) in [
+        (said(&|log| log["version"] = json!(3)), "version 3 of logs is not known; known: up to 2"),
+        (said(&|log| log["plan"] = json!(3)), "plan must be an object, is a number"),
+        (said(&|log| log["plan"]["config"] = json!([])), "plan.config must be an object, is an array"),
+        (said(&|log| log["eval"]["config"] = json!("x")), "eval.config must be an object, is a text"),
+        (said(&|log| log["eval"]["config"]["epochs"] = json!("2")), "eval.config.epochs: must be a number"),
+        (said(&|log| log["eval"]["config"]["epochs"] = json!(u64::MAX)), "a spec has at most 1000 trials"),
+        (said(&|log| log["samples"][1]["epoch"] = json!(-1)), "sample 2, epoch: must be a whole number"),
+        (said(&|log| log["samples"][1]["attachments"] = json!([])), "sample 2, attachments must be an object"),
+        (said(&|log| log["samples"][1] = json!([])), "sample 2 must be an object"),
+        (said(&|log| log["samples"][1]["id"] = json!(null)), "sample 2 has no id"),
+        (said(&|log| log["samples"][1]["files"] = json!(["a"])), "sample 2 (\"2\"), files: a declared benchmark"),
+        (
+            said(&|log| log["plan"]["finish"] = json!({ "solver": "clean_up", "params": {} })),
+            "the solver clean_up: has no counterpart",
+        ),
+    ] {
+        assert!(said.contains(expected), "{said} has no {expected:?}");
+    }
+    let fields = InspectFields { input: "question".to_owned(), ..InspectFields::default() };
+    let options = InspectOptions { fields, ..InspectOptions::default() };
+    assert!(refused("log.json", &log().to_string(), &options).contains("a log has its own names of fields"));
+}
+
+#[test]
+fn scores_that_are_no_numbers_hinder_nobody_and_are_counted() {
+    let mut log = log();
+    log["results"] = json!({ "scores": "HERE" });
+    log["samples"][0]["metadata"] = json!({ "said": "NaN, \"NaN\"" });
+    let text = log.to_string().replace("\"HERE\"", "[NaN, Infinity, -Infinity]");
+    let imported = inspect("log.json", text.as_bytes(), &InspectOptions::default()).unwrap();
+    let note = "NaN and Infinity are no numbers of JSON, and are read as null: 3 of them";
+    assert!(imported.notes.iter().any(|one| one == note), "{:#?}", imported.notes);
+    assert!(imported.data.contains(r#"{"said":"NaN, \"NaN\""}"#), "a text is left as it is: {}", imported.data);
+    let broken = refused("log.json", &text.replace("\"plan\"", "plan"), &InspectOptions::default());
+    assert!(broken.starts_with("not JSON that can be read: "), "{broken}");
+    let target = "{\"input\": \"a\", \"target\": NaN}";
+    assert!(refused("a.jsonl", target, &InspectOptions::default()).contains("line 1: has no target"));
+}
+
+#[test]
+fn numbers_are_written_as_python_writes_them_or_refused() {
+    let options = scored_by("includes", json!({}));
+    let target = |number: &str| format!("{{\"input\": \"a\", \"target\": {number}}}");
+    for (number, written) in [("7", "7"), ("1.50", "1.5"), ("2.0", "2.0"), ("1e-7", "1e-07"), ("true", "True")] {
+        let imported = inspect("a.jsonl", target(number).as_bytes(), &options).unwrap();
+        assert_eq!(imported.data, format!("{{\"input\":\"a\",\"target\":[\"{written}\"]}}\n"));
+    }
+    for (said, expected) in [
+        (refused("a.jsonl", &target("123456789012345678901234567890"), &options), "write it as a text"),
+        (refused("a.jsonl", &target("1e999"), &options), "line 1 is no JSON: number out of range"),
+    ] {
+        assert!(said.contains(expected), "{said} has no {expected:?}");
+    }
+    let metadata = "{\"input\": \"a\", \"target\": \"x\", \"metadata\": {\"key\": [123456789012345678901234567890]}}";
+    let imported = inspect("a.jsonl", metadata.as_bytes(), &options).unwrap();
+    assert!(imported.notes.iter().any(|note| note.contains("are rounded") && note.contains("key (1)")));
+}
+
+#[test]
+fn an_id_is_the_one_of_the_item_or_refused() {
+    let options = scored_by("includes", json!({}));
+    let sample = |id: Value| json!({ "id": id, "input": "a", "target": "x" }).to_string();
+    let suite = lines(&sample(json!("../a/b:c")), &options);
+    assert_eq!(suite.items()[0].id.as_str(), "../a/b:c");
+    for (id, expected) in [
+        (json!("a\nb"), "line 1, id: item id \"a\\nb\" contains '\\n'"),
+        (json!("a\u{1b}[2J"), "line 1, id: item id \"a\\u{1b}[2J\" contains"),
+        (json!("x".repeat(300)), "line 1, id: item id is 300 bytes long"),
+        (json!(1e300), "line 1, id: must be a text or a whole number of 64 bits"),
+        (json!(true), "line 1, id: must be a text or a whole number, is a boolean"),
+    ] {
+        let said = refused("a.jsonl", &sample(id), &options);
+        assert!(said.contains(expected), "{said} has no {expected:?}");
+    }
+}
+
+#[test]
+fn a_field_that_is_named_and_not_there_and_an_empty_choice_are_refused() {
+    let naming = |fields: InspectFields| InspectOptions { fields, ..InspectOptions::default() };
+    let choices = InspectFields { choices: "optoins".to_owned(), ..InspectFields::default() };
+    assert_eq!(
+        refused("tea.json", CHOICES, &naming(choices)),
+        "no record has the field \"optoins\", which you name; record 1 has input, choices, target"
+    );
+    let metadata = InspectFields { metadata: vec!["level".to_owned()], ..InspectFields::default() };
+    assert!(refused("tea.json", CHOICES, &naming(metadata)).contains("no record has the field \"level\""));
+    let options = InspectOptions::default();
+    for (choices, target) in [(json!(["", "x", "y"]), json!("B")), (json!("x,,y"), json!("C"))] {
+        let sample = json!({ "input": "a", "choices": choices, "target": target }).to_string();
+        let said = refused("a.jsonl", &sample, &options);
+        assert!(said.contains("line 1, choices: holds an empty text"), "a letter would be another choice's: {said}");
+    }
+    let sample = json!({ "input": "a", "target": ["x", ""] }).to_string();
+    assert!(refused("a.jsonl", &sample, &options).contains("line 1, target: holds an empty text"));
+}
+
+#[test]
+fn what_would_grow_without_end_is_refused() {
+    let doubling = vec![step("prompt_template", json!({ "template": "{prompt} {prompt}" })); 60];
+    let options = with(doubling, vec![step("includes", json!({}))]);
+    let said = refused("a.jsonl", QUESTIONS, &options);
+    assert!(said.contains("the solver prompt_template: it makes a template of more than 65536 bytes"), "{said}");
+    let said = refused("a.jsonl", QUESTIONS, &with(Vec::new(), vec![step("includes", json!({})); 101]));
+    assert!(said.contains("has 101 scorers, at most 100 are read"), "{said}");
+    let options = scored_by("includes", json!({}));
+    let deep = format!("{}1{}", "[".repeat(40), "]".repeat(40));
+    let sample = format!("{{\"id\": 7, \"input\": \"a\", \"target\": \"x\", \"metadata\": {{\"tree\": {deep}}}}}");
+    let said = refused("a.jsonl", &sample, &options);
+    assert!(said.contains("line 1 (\"7\"), metadata: \"tree\" is nested deeper than the 32 levels"), "{said}");
+    let long = json!([{ "input": "a".repeat(5 << 20), "target": "x" }]).to_string();
+    let said = refused("a.json", &long, &options);
+    assert!(said.starts_with("record 1 makes a record of 5242"), "{said}");
 }
