@@ -120,7 +120,9 @@ fn finish(
 fn spec(folder: &Path, trials: u64) -> String {
     let of_folder = folder.file_name().and_then(|name| name.to_str()).unwrap_or(NO_NAME);
     let is_free = |name: &BenchmarkName| BENCHMARKS.find_built_in(name).is_none();
-    let is_name = BenchmarkName::new(of_folder).is_ok_and(|name| is_free(&name)) && SweepId::new(of_folder).is_ok();
+    // The id of the sweep is longer than its name.
+    let is_name = BenchmarkName::new(of_folder).is_ok_and(|name| is_free(&name))
+        && SweepId::new(format!("{of_folder}-00000000")).is_ok();
     let name = if is_name { of_folder } else { NO_NAME };
     format!(
         "# Runs the benchmark of this folder with simulated models: no key, no network.\n\

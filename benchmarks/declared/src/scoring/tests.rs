@@ -268,10 +268,14 @@ proptest! {
     #[test]
     fn a_text_is_right_against_itself_and_f1_is_a_share(one in "\\PC{0,40}", other in "\\PC{0,40}") {
         let golds = vec![one.clone()];
-        prop_assert!(texts::Ignoring::default().is_one_of(&one, &golds) && texts::normalised(&one, &golds) && texts::contains(&one, &golds));
-        prop_assert_eq!(texts::f1(&one, &golds), 1.0);
-        let f1 = texts::f1(&other, &golds);
-        prop_assert!((0.0..=1.0).contains(&f1));
-        prop_assert!((f1 - texts::f1(&one, &[other])).abs() < 1e-12, "the same both ways");
+        prop_assert!(texts::Ignoring::default().is_one_of(&one, &golds) && texts::Within::default().holds(&one, &golds));
+        for form in [Form::Squad, Form::Inspect] {
+            prop_assert!(texts::normalised(form, &one, &golds));
+            prop_assert_eq!(texts::f1(form, &one, &golds), 1.0);
+            let f1 = texts::f1(form, &other, &golds);
+            prop_assert!((0.0..=1.0).contains(&f1));
+            let turned = texts::f1(form, &one, std::slice::from_ref(&other));
+            prop_assert!((f1 - turned).abs() < 1e-12, "the same both ways");
+        }
     }
 }

@@ -144,7 +144,7 @@ fn inspect_normal(text: &str) -> String {
 }
 
 fn inspect_word(word: &str) -> String {
-    let number = |text: &str| text.trim().parse().ok().filter(|number: &f64| number.is_finite());
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     let word = word.to_lowercase();
     let bare = word.trim_matches(|c: char| c.is_ascii_whitespace() || c == '\u{b}' || c.is_ascii_punctuation());
     let letters: String = word.chars().filter(|c| !c.is_ascii_punctuation()).collect();
