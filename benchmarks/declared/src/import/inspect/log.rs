@@ -6,7 +6,7 @@ use regatta_benchmarks::source_location::kind_of;
 use serde_json::{Map, Value};
 
 use super::sample::{self, Dropped, Sample, is_there, sandboxed};
-use super::{Fields, InspectField, InspectFields, InspectOptions, InspectStep, Task, counts};
+use super::{Fields, InspectField, InspectFields, InspectOptions, InspectStep, Task, counts, listed};
 
 /// Beginning of a text that stands for one of the sample's attachments.
 const ATTACHMENT: &str = "attachment://";
@@ -148,7 +148,7 @@ fn note_others(place: &str, part: Option<&Fields>, read: &[&str], why: &str, not
     let others = part.into_iter().flatten().filter(|(name, value)| !read.contains(&name.as_str()) && is_there(value));
     let others: Vec<&str> = others.map(|(name, _)| name.as_str()).collect();
     if !others.is_empty() {
-        notes.push(format!("not carried over from {place}: {}; {why}", others.join(", ")));
+        notes.push(format!("not carried over from {place}: {}; {why}", listed(&others)));
     }
 }
 
@@ -164,9 +164,12 @@ fn note_run(eval: &Fields, config: Option<&Fields>, notes: &mut Vec<String>) {
     if eval.get("model_roles").is_some_and(is_there) {
         notes.push("not carried over: eval.model_roles; a spec names its models".to_owned());
     }
-    let reducers = config.and_then(|config| config.get("epochs_reducer")).and_then(Value::as_array);
-    let other: Vec<&str> =
-        reducers.into_iter().flatten().filter_map(Value::as_str).filter(|reducer| *reducer != "mean").collect();
+    let reducers: Vec<&str> = match config.and_then(|config| config.get("epochs_reducer")) {
+        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+        Some(Value::String(name)) => vec![name.as_str()],
+        _ => Vec::new(),
+    };
+    let other: Vec<&str> = reducers.into_iter().filter(|reducer| *reducer != "mean").collect();
     if !other.is_empty() {
         notes.push(format!(
             "epochs are reduced by {} in Inspect; here trials are averaged, and pass@k is shown",
@@ -327,8 +330,11 @@ fn scorers(log: &Value, eval: &Fields, notes: &mut Vec<String>) -> Result<Option
                 metrics.push("those by the name of a value");
             }
             let named = list.as_array().into_iter().flatten().filter_map(|scorer| scorer.get("metrics")?.as_array());
-            for name in named.flatten().filter_map(|metric| metric.get("name")?.as_str()) {
+            for metric in named.flatten() {
+                let Some(name) = metric.get("name").and_then(Value::as_str) else { continue };
                 let name = name.strip_prefix("inspect_ai/").unwrap_or(name);
+                let is_clustered = metric.pointer("/options/cluster").is_some_and(is_there);
+                let name = if is_clustered { "stderr by a cluster (items.group)" } else { name };
                 if !matches!(name, "accuracy" | "mean" | "stderr") && !metrics.contains(&name) {
                     metrics.push(name);
                 }
@@ -336,7 +342,7 @@ fn scorers(log: &Value, eval: &Fields, notes: &mut Vec<String>) -> Result<Option
             if !metrics.is_empty() {
                 notes.push(format!(
                     "metrics that are not mapped: {}; each scorer has its mean with an interval",
-                    metrics.join(", ")
+                    listed(&metrics)
                 ));
             }
             note_others_of_steps("eval.scorers", list, &["name", "options", "metrics"], notes);

@@ -27,6 +27,8 @@ type Fields = Map<String, Value>;
 
 /// The file of the records.
 const DATA: &str = "data.jsonl";
+/// Names of fields that a note or an error has: no data set of people has more, and a damaged one may have any number.
+const NAMES_SHOWN: usize = 40;
 
 /// Names of the fields that hold the parts of a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,8 +193,9 @@ fn read(file: &str, content: &[u8], options: &InspectOptions) -> Result<Task, St
         Some("jsonl") => records::of_lines(content, &mut not_finite)?,
         Some("csv") => records::of_csv(content)?,
         Some("json") => {
-            let document = document::parse(content, &mut not_finite)
-                .map_err(|error| format!("not JSON that can be read: {error}"))?;
+            let document = document::parse(content, &mut not_finite).map_err(|error| {
+                format!("not JSON that can be read: {error}; a file with a record in each line must end in .jsonl")
+            })?;
             if log::is_log(&document) {
                 let mut task = log::read(&document, options)?;
                 note_not_finite(not_finite, &mut task.notes);
@@ -251,7 +254,16 @@ fn benchmark(plan: &Plan, mapped: Mapped, samples: &[Sample], has_messages: bool
 
 /// Names with their counts, for a note: `a (3), b (1)`.
 fn counts(of: &BTreeMap<String, usize>) -> String {
-    of.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<_>>().join(", ")
+    listed(&of.iter().map(|(name, count)| format!("{name} ({count})")).collect::<Vec<String>>())
+}
+
+/// The first names, and the number of the others.
+fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let shown: Vec<&str> = names.iter().take(NAMES_SHOWN).map(|name| name.as_ref()).collect();
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown.join(", "),
+        others => format!("{} and {others} others", shown.join(", ")),
+    }
 }
 
 #[cfg(test)]

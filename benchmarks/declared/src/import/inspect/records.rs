@@ -27,7 +27,9 @@ pub(super) fn of_lines(content: &[u8], not_finite: &mut usize) -> Result<Vec<Rec
         if line.len() > RECORD_BYTES_MAX {
             return Err(format!("{place} has {} bytes, at most {RECORD_BYTES_MAX} are read", line.len()));
         }
-        let value = document::parse(line, not_finite).map_err(|error| format!("{place} is no JSON: {error}"))?;
+        let value = document::parse(line, not_finite).map_err(|error| {
+            format!("{place} is no JSON: {error}; a file with one list of records must end in .json")
+        })?;
         push(&mut records, place, value)?;
     }
     Ok(records)

@@ -8,7 +8,7 @@ use regatta_pycompat::repr_float;
 use serde_json::{Map, Number, Value, json};
 
 use super::records::Record;
-use super::{Fields, InspectField, InspectFields, InspectOptions, counts};
+use super::{Fields, InspectField, InspectFields, InspectOptions, counts, listed};
 use crate::data::{DEPTH_MAX, RECORD_BYTES_MAX, is_deeper};
 
 /// Numbers without a fraction from here on may have digits that were not read; Python writes larger ones with an exponent.
@@ -292,7 +292,7 @@ pub(super) fn sandboxed(field: InspectField) -> String {
 }
 
 fn known(fields: &Fields) -> String {
-    if fields.is_empty() { "none".to_owned() } else { fields.keys().cloned().collect::<Vec<_>>().join(", ") }
+    if fields.is_empty() { "none".to_owned() } else { listed(&fields.keys().collect::<Vec<&String>>()) }
 }
 
 /// `false` of what Inspect reads as nothing.

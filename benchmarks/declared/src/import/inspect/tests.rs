@@ -461,6 +461,8 @@ fn every_field_of_a_log_that_is_not_carried_over_is_named() {
     log["eval"]["dataset"]["shuffled"] = json!(true);
     log["eval"]["config"]["approval"] = json!({ "approvers": [] });
     log["plan"]["steps"][0]["note"] = json!("new");
+    log["eval"]["scorers"][0]["metrics"] = json!([{ "name": "stderr", "options": { "cluster": "kind" } }]);
+    log["eval"]["config"]["epochs_reducer"] = json!("median");
     log["eval"]["scorers"][0]["metadata"] = json!({ "kind": "letters" });
     log["samples"][0]["scores"] = json!({ "choice": { "value": "C" } });
     log["samples"][1]["scores"] = json!({ "choice": { "value": "I" } });
@@ -475,6 +477,8 @@ fn every_field_of_a_log_that_is_not_carried_over_is_named() {
         "not carried over from eval.config: log_samples, approval; a run is described by its spec",
         "not carried over from plan.steps: note; a run is described by its spec",
         "not carried over from eval.scorers: metadata; a run is described by its spec",
+        "metrics that are not mapped: stderr by a cluster (items.group); each scorer has its mean with an interval",
+        "epochs are reduced by median in Inspect; here trials are averaged, and pass@k is shown",
         "not carried over from samples, because the run has made it: scores (2)",
         "not carried over from samples, because it is not known: tools (1)",
         "samples whose metadata is another one than in their first epoch, which is carried over: 1",
@@ -596,6 +600,19 @@ fn a_field_that_is_named_and_not_there_and_an_empty_choice_are_refused() {
     }
     let sample = json!({ "input": "a", "target": ["x", ""] }).to_string();
     assert!(refused("a.jsonl", &sample, &options).contains("line 1, target: holds an empty text"));
+}
+
+#[test]
+fn a_file_of_the_other_kind_and_a_sample_of_any_number_of_fields_are_told_in_a_few_words() {
+    let options = scored_by("includes", json!({}));
+    assert!(refused("a.json", QUESTIONS, &options).ends_with("a file with a record in each line must end in .jsonl"));
+    assert!(refused("a.jsonl", CHOICES, &options).ends_with("a file with one list of records must end in .json"));
+    let mut sample = json!({ "input": "a", "target": "x" });
+    for number in 0..100 {
+        sample[format!("field{number}")] = json!(number);
+    }
+    let imported = inspect("a.jsonl", sample.to_string().as_bytes(), &options).unwrap();
+    assert!(imported.notes.iter().any(|note| note.contains(" and 60 others; --metadata NAME keeps one")));
 }
 
 #[test]
