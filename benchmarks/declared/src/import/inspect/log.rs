@@ -216,7 +216,7 @@ fn samples(log: &Value, options: &InspectOptions, notes: &mut Vec<String>) -> Re
         all_epochs.insert(epoch);
         let mut of_sample = Dropped::default();
         let sample = sample::sample(&format!("sample {number}"), &fields, &names, options, &mut of_sample)?;
-        let id = sample.id.clone().ok_or_else(|| format!("{} has no id", sample.place))?;
+        let id = sample.id.clone().ok_or_else(|| format!("{} has no id; give it one", sample.place))?;
         match positions.get_mut(&id) {
             None => {
                 positions.insert(id, (found.len(), BTreeSet::from([epoch])));
