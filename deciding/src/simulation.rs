@@ -57,6 +57,18 @@ impl Draws {
     pub fn uniform(&mut self) -> f64 {
         (self.rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
+
+    /// `count` different ones of `all`, or all where there are fewer, in the order in which they are drawn.
+    pub(crate) fn some_of(&mut self, all: &[usize], count: usize) -> Vec<usize> {
+        let mut left = all.to_vec();
+        let mut drawn = Vec::with_capacity(count);
+        while drawn.len() < count && !left.is_empty() {
+            let at = (self.uniform() * left.len() as f64) as usize;
+            // A product that is rounded up would be beyond the end.
+            drawn.push(left.swap_remove(at.min(left.len() - 1)));
+        }
+        drawn
+    }
 }
 
 impl Population {
