@@ -18,6 +18,7 @@ mod roles;
 mod schedule;
 mod simulate;
 mod simulate_tools;
+mod subset;
 mod token;
 mod traces;
 mod view;
@@ -48,6 +49,7 @@ pub(crate) use self::roles::{CoordinatorArgs, MigrateArgs, ScorerArgs, WorkerArg
 pub(crate) use self::schedule::{CreateScheduleArgs, DriftArgs, GcArgs, ScheduleArgs, ScheduleCommand};
 pub(crate) use self::simulate::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, Simulated};
 pub(crate) use self::simulate_tools::SimulateToolsArgs;
+pub(crate) use self::subset::{ChooseSubsetArgs, EstimateSubsetArgs, SubsetArgs, SubsetCommand};
 pub(crate) use self::token::{AuditArgs, CreateTokenArgs, QuotaLimits, TokenArgs, TokenCommand};
 pub(crate) use self::traces::TraceArgs;
 pub(crate) use self::view::ViewArgs;
@@ -135,6 +137,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Judge a run against a baseline by a policy; the exit code tells: 0 GO, 1 NO-GO, 2 INCONCLUSIVE
     Gate(GateArgs),
+    /// Choose fewer items that estimate them all, from runs of other models
+    Subset(SubsetArgs),
     /// Have a coordinator run a sweep again and again, by the clock
     Schedule(ScheduleArgs),
     /// Tell apart what changed over the nights of a schedule: model, judge, provider, data, or the harness

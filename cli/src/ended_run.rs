@@ -9,7 +9,7 @@ use bytes::Bytes;
 use regatta_backends::Blobs;
 #[cfg(feature = "cluster")]
 use regatta_proto::SweepId;
-use regatta_proto::{AttemptId, BenchmarkName, ItemId, ModelRef, Money, Setting, SweepLock, Usage};
+use regatta_proto::{AttemptId, BenchmarkName, Digest, ItemId, ModelRef, Money, Setting, SweepLock, Usage};
 use regatta_scorer::{LeaderboardRow, Measures, Summary};
 use serde::Deserialize;
 
@@ -25,6 +25,8 @@ pub(crate) struct EndedRun {
     pub(crate) lock: SweepLock,
     pub(crate) summary: Summary,
     pub(crate) results: Vec<ResultLine>,
+    /// Of the bytes of its `results.jsonl`.
+    pub(crate) results_digest: Digest,
     pub(crate) attempts: Vec<AttemptLine>,
     pub(crate) measures: Measures,
     /// Folder of the run's transcripts, if it is available.
@@ -154,8 +156,8 @@ impl EndedRun {
         let measures = file("measures.json").await.with_context(|| {
             format!("{what} was written by a version that could not compare runs; resume or run it again with this one")
         })?;
-        let results: Vec<ResultLine> =
-            parse_lines(&failed("results.jsonl"), &text("results.jsonl", &file("results.jsonl").await?)?)?;
+        let lines = file("results.jsonl").await?;
+        let results: Vec<ResultLine> = parse_lines(&failed("results.jsonl"), &text("results.jsonl", &lines)?)?;
         let attempts: Vec<AttemptLine> =
             parse_lines(&failed("attempts.jsonl"), &text("attempts.jsonl", &file("attempts.jsonl").await?)?)?;
         if let Some(directory) = &directory {
@@ -166,6 +168,7 @@ impl EndedRun {
             lock: SweepLock::from_yaml(&lock).with_context(|| failed("sweep.lock.yaml"))?,
             summary: Summary::from_json(&file("summary.json").await?).with_context(|| failed("summary.json"))?,
             results,
+            results_digest: Digest::of(&lines),
             attempts,
             measures: Measures::from_json(&measures).with_context(|| failed("measures.json"))?,
             directory,

@@ -101,6 +101,7 @@ fn main() -> ExitCode {
             Command::Align(args) => commands::align::run(args),
             Command::Compare(args) => commands::compare::run(args).await,
             Command::Gate(args) => commands::gate::run(args).await,
+            Command::Subset(args) => commands::subset::run(args).await,
             Command::Schedule(args) => commands::schedule::run(args).await,
             Command::Drift(args) => commands::drift::run(args).await,
             Command::Gc(args) => commands::gc::run(args).await,

@@ -42,6 +42,7 @@ pub(crate) mod show;
 pub(crate) mod simulate;
 pub(crate) mod status;
 pub(crate) mod submit;
+pub(crate) mod subset;
 pub(crate) mod throttle;
 mod time_outlook;
 pub(crate) mod token;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Better, Measure, Unit};
-use regatta_proto::{Evaluator, SweepLock};
+use regatta_proto::{Digest, Evaluator, SweepLock};
 use regatta_scorer::{BenchmarkMeasures, Measures, MetricDefinition, Summary};
 use serde_json::json;
 
@@ -116,6 +116,7 @@ impl Made<'_> {
             lock,
             summary,
             results: self.scores.iter().enumerate().map(line).collect(),
+            results_digest: Digest::of(name.as_bytes()),
             attempts: (0..items).map(attempt).collect(),
             measures: Measures {
                 v: Measures::VERSION,

@@ -1,0 +1,120 @@
+//! `regatta subset choose`: items that stand for all, chosen from runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Context;
+use regatta_deciding::{Anchor, HeldOut, Responses, Subset};
+use regatta_proto::{Digest, ItemId};
+
+use super::document::{ChosenItem, Errors, HeldOutModel, SourceRun, SubsetDocument, Whole};
+use super::history::{MeanMetric, Place, check_fixed, sessions};
+use super::rendering;
+use crate::args::ChooseSubsetArgs;
+use crate::ended_run::EndedRun;
+use crate::exit::{BadConfiguration, bad_configuration};
+use crate::output;
+
+pub(super) async fn run(args: ChooseSubsetArgs) -> anyhow::Result<()> {
+    let mut runs = Vec::with_capacity(args.runs.len());
+    for name in &args.runs {
+        let run = EndedRun::open(name, &args.client).await.map_err(bad_configuration)?;
+        check_fixed(&run)?;
+        runs.push(run);
+    }
+    let subset = choose(&runs, &args)?;
+    let mut text = serde_json::to_string_pretty(&subset)?;
+    text.push('\n');
+    regatta_files::write(&args.output, &text).with_context(|| format!("failed to write {}", args.output.display()))?;
+    if args.json {
+        output::line(text.trim_end());
+    } else {
+        output::line(&rendering::chosen(&subset));
+    }
+    output::note(&format!("written to {}; {}", args.output.display(), rendering::NOT_BY_ITSELF));
+    Ok(())
+}
+
+fn choose(runs: &[EndedRun], args: &ChooseSubsetArgs) -> anyhow::Result<SubsetDocument> {
+    check_different(runs)?;
+    let place = Place::of(runs, args)?;
+    let dataset = same_dataset(runs, &place)?;
+    let metric = MeanMetric::of(runs, &place, args)?;
+    let responses = Responses::new(&sessions(runs, &place, &metric)).map_err(bad_configuration)?;
+    let subset = Subset::choose(&responses, args.items as usize, args.seed).map_err(bad_configuration)?;
+    let groups = groups(runs, &place);
+    let source = |run: &EndedRun| SourceRun { run: run.name.clone(), results: run.results_digest };
+    let item = |anchor: &Anchor| -> anyhow::Result<ChosenItem> {
+        let group = groups.get(anchor.item.as_str()).map(|group| (*group).to_owned());
+        Ok(ChosenItem { item: anchor.item.parse()?, weight: anchor.weight, group })
+    };
+    let held_out = |of: &HeldOut| -> anyhow::Result<HeldOutModel> {
+        Ok(HeldOutModel {
+            model: of.model.parse()?,
+            whole: metric.value(of.whole),
+            estimate: metric.value(of.estimate),
+            error: metric.difference(of.error()),
+            random_error: metric.difference(of.random_error),
+        })
+    };
+    Ok(SubsetDocument {
+        v: SubsetDocument::VERSION,
+        dataset,
+        seed: args.seed,
+        runs: runs.iter().map(source).collect(),
+        whole: Whole {
+            items: responses.items().len(),
+            groups: count_groups(responses.items(), &groups),
+            incomplete: responses.incomplete(),
+            unmeasured: responses.unmeasured().len(),
+        },
+        errors: Errors {
+            mean: metric.difference(subset.error()),
+            worst: metric.difference(subset.worst()),
+            random_mean: metric.difference(subset.random_error()),
+            random_worst: metric.difference(subset.random_worst),
+        },
+        held_out: subset.held_out.iter().map(held_out).collect::<anyhow::Result<_>>()?,
+        items: subset.anchors.iter().map(item).collect::<anyhow::Result<_>>()?,
+        benchmark: place.benchmark,
+        setting: place.setting,
+        metric: metric.definition,
+    })
+}
+
+/// Refuses a run that is named twice: its sessions would count twice.
+fn check_different(runs: &[EndedRun]) -> anyhow::Result<()> {
+    let mut known: BTreeMap<Digest, &str> = BTreeMap::new();
+    for run in runs {
+        if let Some(before) = known.insert(run.results_digest, &run.name) {
+            let problem = format!("{before} and {} have the same results; name each run once", run.name);
+            return Err(BadConfiguration(problem).into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses runs of different data sets: items of the same name need not be the same.
+fn same_dataset(runs: &[EndedRun], place: &Place) -> anyhow::Result<Digest> {
+    let digests: BTreeSet<Digest> = runs.iter().filter_map(|run| place.dataset(run)).collect();
+    let mut digests = digests.into_iter();
+    match (digests.next(), digests.next()) {
+        (Some(only), None) => Ok(only),
+        (_, _) => {
+            let problem = format!("the runs have different data sets of {}; a subset needs one", place.benchmark);
+            Err(BadConfiguration(problem).into())
+        }
+    }
+}
+
+/// Groups of items that are not independent, by item.
+fn groups<'r>(runs: &'r [EndedRun], place: &Place) -> BTreeMap<&'r str, &'r str> {
+    let of_runs = runs.iter().filter_map(|run| run.measures.benchmarks.get(&place.benchmark));
+    let pair = |(item, group): (&'r ItemId, &'r String)| (item.as_str(), group.as_str());
+    of_runs.flat_map(|measures| &measures.groups).map(pair).collect()
+}
+
+/// Number of groups among `items`; an item without one is by itself.
+fn count_groups(items: &[String], groups: &BTreeMap<&str, &str>) -> usize {
+    let shared: BTreeSet<&str> = items.iter().filter_map(|item| groups.get(item.as_str()).copied()).collect();
+    shared.len() + items.iter().filter(|item| !groups.contains_key(item.as_str())).count()
+}
