@@ -3,7 +3,7 @@
 //! `sequence` bounds a mean at any number of looks, `rounds` says when to look, `contest` replays the rounds of one benchmark and setting
 //! from the scores bought so far and says what is decided and what to buy next, by the `rules` that the sweep was planned by. `audit` corrects
 //! a cheap judge by an expensive one. `subset` chooses items that estimate the whole from the `responses` of models in earlier runs.
-//! `simulation` plays whole sweeps. `docs/adaptive.md` has the definitions and what the simulations found.
+//! `simulation` plays whole sweeps. `docs/adaptive.md` has the definitions and what the simulations found, `docs/subsets.md` those of subsets.
 
 mod anchors;
 mod audit;

@@ -18,6 +18,7 @@ mod planning;
 mod prices;
 mod reprice;
 mod rescore;
+mod subset;
 mod trust;
 mod written;
 

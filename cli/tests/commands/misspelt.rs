@@ -32,7 +32,8 @@ fn a_misspelt_run_is_guessed_and_no_coordinator_is_spoken_of() {
     std::fs::create_dir(runs.join("tonight")).expect("a run");
     let run = runs.join("tonigth");
     let run = run.to_str().expect("a path");
-    for arguments in [&["compare", run, run][..], &["resume", run], &["reprice", run], &["doctor", run]] {
+    let choose = ["subset", "choose", run, "--items", "3", "--output", run];
+    for arguments in [&["compare", run, run][..], &["resume", run], &["reprice", run], &["doctor", run], &choose] {
         let error = refused(arguments);
         assert!(!error.contains("coordinator"), "{error}");
         assert!(error.contains("did you mean \"tonight\"?"), "{error}");
