@@ -34,7 +34,7 @@ fn models_that_were_held_out_are_estimated_better_than_by_random_subsets() {
         error += subset.error() / 20.0;
         random += subset.random_error() / 20.0;
     }
-    assert!(error < 0.9 * random, "{error} of chosen items, {random} of random ones");
+    assert!(error < 0.8 * random, "{error} of chosen items, {random} of random ones");
 }
 
 #[test]
