@@ -22,7 +22,7 @@ pub struct Anchor {
 pub struct HeldOut {
     /// Name of the model.
     pub model: String,
-    /// Its mean score over all items, 0 to 1.
+    /// Mean score over all items, 0 to 1.
     pub whole: f64,
     /// The estimate of it from the subset, 0 to 1.
     pub estimate: f64,
@@ -41,7 +41,7 @@ impl HeldOut {
 /// A chosen subset.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subset {
-    /// Its items, in the order of their names.
+    /// Chosen items, in the order of their names.
     pub anchors: Vec<Anchor>,
     /// The models of the history, each held out in turn.
     pub held_out: Vec<HeldOut>,

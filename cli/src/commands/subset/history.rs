@@ -30,7 +30,7 @@ pub(super) struct MeanMetric {
 /// Part of a session in a metric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Part {
-    /// Its score, from 0 to 1.
+    /// A score from 0 to 1.
     Score(f64),
     /// It should have a score, and has none.
     Missing,
