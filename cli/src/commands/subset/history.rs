@@ -73,7 +73,7 @@ impl Place {
 
     /// Sessions of `run` there.
     fn lines<'r>(&'r self, run: &'r EndedRun) -> impl Iterator<Item = &'r ResultLine> {
-        run.results.iter().filter(|line| line.benchmark == self.benchmark && line.setting == self.setting)
+        run.results.iter().filter(move |line| line.benchmark == self.benchmark && line.setting == self.setting)
     }
 }
 
