@@ -15,7 +15,7 @@ use crate::simulation::Draws;
 /// Choices of which the best is kept.
 const CHOICES: usize = 100;
 
-/// Clusters of a history, and their anchors.
+/// Items that models answer alike.
 struct Cluster {
     /// Items that are in it, those without a score of some model included.
     size: usize,
@@ -26,8 +26,8 @@ struct Cluster {
 /// Scores by model that items have in common, with these items.
 type Patterns = BTreeMap<Vec<u64>, Vec<usize>>;
 
-/// Chooses `count` of the items `complete`, ascending and with weights that sum to the number of all items. `rows` has the scores of each
-/// model by item. There must be at least `count` complete items, and one anchor.
+/// Chooses `count` of the items `complete`, ascending and with weights that sum to the number of all items that some model has a score of.
+/// `rows` has the scores of each model by item. There must be at least `count` complete items, and one anchor.
 pub(crate) fn anchors(rows: &[&[Option<f64>]], complete: &[usize], count: usize, seed: u64) -> Vec<(usize, f64)> {
     let mut draws = Draws::new(seed);
     let clusters = clusters(rows, complete, count, &mut draws);
@@ -76,7 +76,9 @@ fn clusters(rows: &[&[Option<f64>]], complete: &[usize], count: usize, draws: &m
     let mut clusters: Vec<Cluster> = centres.iter().map(|_| Cluster { size: 0, complete: Vec::new() }).collect();
     let items = rows.first().map_or(0, |row| row.len());
     for item in 0..items {
-        let distances = centres.iter().map(|centre| distance(rows, item, &points[*centre].at)).zip(&mut clusters);
+        // Of an item without any score nobody knows the cluster. It is one that only the model which is held out has a score of.
+        let distance = |centre: &usize| distance(rows, item, &points[*centre].at);
+        let distances = centres.iter().zip(&mut clusters).filter_map(|(centre, of)| Some((distance(centre)?, of)));
         let nearest = distances.min_by(|(one, _), (other, _)| one.total_cmp(other));
         let Some((_, cluster)) = nearest else { continue };
         cluster.size += 1;
@@ -87,16 +89,16 @@ fn clusters(rows: &[&[Option<f64>]], complete: &[usize], count: usize, draws: &m
     clusters
 }
 
-/// Mean squared difference of an item's scores from a pattern, over the models that have a score of it.
-fn distance(rows: &[&[Option<f64>]], item: usize, pattern: &[f64]) -> f64 {
+/// Mean squared difference of an item's scores from a pattern, over the models that have a score of it; `None` without any.
+fn distance(rows: &[&[Option<f64>]], item: usize, pattern: &[f64]) -> Option<f64> {
     let known = rows.iter().zip(pattern).filter_map(|(row, of_pattern)| Some((row[item]? - of_pattern).powi(2)));
     let (sum, count) = known.fold((0.0, 0_u32), |(sum, count), square| (sum + square, count + 1));
-    sum / f64::from(count.max(1))
+    (count > 0).then(|| sum / f64::from(count))
 }
 
 /// Number of anchors of each cluster: one, and the others in turn to where an anchor stands for most items.
 fn shares(clusters: &[Cluster], count: usize) -> Vec<usize> {
-    let mut shares = vec![1; clusters.len()];
+    let mut shares = vec![1_usize; clusters.len()];
     for _ in clusters.len()..count {
         let with_room = clusters.iter().zip(&mut shares).filter(|(cluster, share)| **share < cluster.complete.len());
         // The first of equal ones, as `min_by` has it.

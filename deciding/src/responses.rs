@@ -32,11 +32,11 @@ impl Responses {
     /// Averages the sessions of each model in each item. Items of which no model has a score are no part of the whole.
     ///
     /// # Errors
-    /// When the history is too thin to choose from: too few models, models of different items, too many sessions without a score, a score
-    /// outside of 0 to 1, or the same score of every model in every item.
+    /// When the history is too thin to choose from: too few models that differ, models of different items, too many sessions without a score,
+    /// a score outside of 0 to 1, or the same score of every model in every item.
     pub fn new(sessions: &Sessions) -> Result<Self, ThinHistory> {
         if sessions.len() < LEAST_MODELS {
-            return Err(ThinHistory::TooFewModels { models: sessions.len() });
+            return Err(ThinHistory::TooFewModels { models: sessions.len(), different: sessions.len() });
         }
         let items = same_items(sessions)?;
         for (model, of_model) in sessions {
@@ -62,6 +62,10 @@ impl Responses {
         if !responses.varies() {
             return Err(ThinHistory::NoVariation { models: responses.models.len(), items: responses.items.len() });
         }
+        let different = responses.different();
+        if different < LEAST_MODELS {
+            return Err(ThinHistory::TooFewModels { models: responses.models.len(), different });
+        }
         Ok(responses)
     }
 
@@ -81,6 +85,15 @@ impl Responses {
     #[must_use]
     pub fn unmeasured(&self) -> &[String] {
         &self.unmeasured
+    }
+
+    /// Number of models that differ from those before them in some item. The others may be the same model under another name.
+    #[must_use]
+    pub fn different(&self) -> usize {
+        let is_new = |(at, scores): &(usize, &Vec<Option<f64>>)| {
+            self.scores.iter().take(*at).all(|before| !are_alike(before, scores))
+        };
+        self.scores.iter().enumerate().filter(is_new).count()
     }
 
     /// Number of the items of the whole that some model has no score of: they count in the whole, and are never chosen.
@@ -106,6 +119,11 @@ impl Responses {
             scores.next().is_some_and(|first| scores.any(|score| score != first))
         })
     }
+}
+
+/// `true` for models with the same score in every item that both have one of.
+pub(crate) fn are_alike(one: &[Option<f64>], other: &[Option<f64>]) -> bool {
+    one.iter().zip(other).filter_map(|(one, other)| Some((*one)? == (*other)?)).all(|is_same| is_same)
 }
 
 /// Mean of a model's scores over the items that it has one of; 0 without any.

@@ -1,7 +1,7 @@
 //! A subset of items that estimates the whole, with its error on models that it was not chosen by.
 
 use crate::anchors::{anchors, estimate_of};
-use crate::responses::{Responses, whole};
+use crate::responses::{Responses, are_alike, whole};
 use crate::simulation::Draws;
 use crate::thin_history::ThinHistory;
 
@@ -17,7 +17,7 @@ pub struct Anchor {
     pub weight: f64,
 }
 
-/// A model that was held out: the subset was chosen by the others.
+/// A model that was held out: the subset was chosen by the others, but for those that answer every item as it does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldOut {
     /// Name of the model.
@@ -90,12 +90,12 @@ impl Subset {
     }
 }
 
-/// Estimates each model by the anchors that the others choose. Only items with a score of all models are chosen, so that there is an estimate.
+/// Estimates each model by the anchors that others choose. One that answers as the model does is not among these, because it may be the same
+/// model under another name. Only items with a score of all models are chosen, so that there is an estimate.
 fn held_out(responses: &Responses, complete: &[usize], asked: usize, seed: u64, random: &[Vec<f64>]) -> Vec<HeldOut> {
     let rows = responses.rows();
     let of_model = |(at, (model, row)): (usize, (&String, &&[Option<f64>]))| {
-        let others: Vec<&[Option<f64>]> =
-            rows.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, row)| *row).collect();
+        let others: Vec<&[Option<f64>]> = rows.iter().filter(|other| !are_alike(other, row)).copied().collect();
         HeldOut {
             model: model.clone(),
             whole: whole(row),

@@ -7,10 +7,12 @@ use crate::responses::{LEAST_MODELS, MOST_UNMEASURED};
 /// Reason why a history is refused.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ThinHistory {
-    /// Fewer models than [`LEAST_MODELS`].
+    /// Fewer models than [`LEAST_MODELS`] that differ from each other.
     TooFewModels {
         /// Number of models.
         models: usize,
+        /// Number of these that differ from those before them in some item.
+        different: usize,
     },
     /// Two models were asked different items.
     DifferentItems {
@@ -62,11 +64,13 @@ pub enum ThinHistory {
 impl fmt::Display for ThinHistory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::TooFewModels { models } => {
+            Self::TooFewModels { models, different } => {
+                let that_differ =
+                    if different < models { format!(" ({different} that differ)") } else { String::new() };
                 let models = if *models == 1 { "1 model".to_owned() } else { format!("{models} models") };
                 write!(
                     f,
-                    "a history of {models} is too thin: errors are those of models that are held out one by one, and with fewer than \
+                    "a history of {models}{that_differ} is too thin: errors are those of models that are held out one by one, and with fewer than \
                      {LEAST_MODELS} they say too little; add runs of further models"
                 )
             }

@@ -5,7 +5,7 @@ use regatta_deciding::{Responses, Sessions, Subset, mean_score, weighted_mean};
 
 use super::{responses, sessions};
 
-/// Scores of 5 to 8 models in 12 to 40 items, of which few are missing.
+/// Scores of 5 to 8 models in 12 to 40 items.
 fn histories() -> impl Strategy<Value = Vec<Vec<f64>>> {
     (5_usize..=8, 12_usize..=40).prop_flat_map(|(models, items)| {
         let score = prop_oneof![Just(0.0), Just(1.0), Just(0.5)];
@@ -13,9 +13,9 @@ fn histories() -> impl Strategy<Value = Vec<Vec<f64>>> {
     })
 }
 
-/// `true` if some item tells two models apart.
+/// `true` if five models differ from each other.
 fn varies(history: &[Vec<f64>]) -> bool {
-    history.iter().any(|scores| *scores != history[0])
+    history.iter().enumerate().filter(|&(at, scores)| !history[..at].contains(scores)).count() >= 5
 }
 
 proptest! {
@@ -90,6 +90,20 @@ fn an_item_without_a_score_of_some_model_counts_in_the_whole_and_is_not_chosen()
         assert!((sum - 19.0).abs() < 1e-9, "{sum}");
         assert!(subset.anchors.iter().all(|anchor| anchor.item != "item-0007"));
     }
+}
+
+#[test]
+fn an_item_that_only_the_held_out_model_has_a_score_of_is_in_no_cluster() {
+    let scores: Vec<Vec<Option<f64>>> =
+        (0..5).map(|model| (0..20).map(|item| Some(f64::from(u8::from(item % 5 <= model)))).collect()).collect();
+    let mut with_more = scores.clone();
+    for (model, of_model) in with_more.iter_mut().enumerate() {
+        of_model.push((model == 0).then_some(1.0));
+    }
+    let estimate = |scores: &[Vec<Option<f64>>]| {
+        Subset::choose(&Responses::new(&sessions(scores)).unwrap(), 8, 3).unwrap().held_out[0].estimate
+    };
+    assert!((estimate(&scores) - estimate(&with_more)).abs() < 1e-12);
 }
 
 #[test]

@@ -21,6 +21,18 @@ fn four_models_are_too_few() {
 }
 
 #[test]
+fn a_model_under_two_names_is_one_model() {
+    let mut scores = history(5, 20);
+    scores[4] = scores[3].clone();
+    // A session that one of them lacks tells them not apart.
+    scores[4][9] = None;
+    let error = refused(&scores);
+    assert!(error.starts_with("a history of 5 models (4 that differ) is too thin"), "{error}");
+    scores.push(history(6, 20)[5].clone());
+    assert_eq!(Responses::new(&sessions(&scores)).unwrap().different(), 5);
+}
+
+#[test]
 fn models_of_different_items_are_named() {
     let mut different = sessions(&history(5, 20));
     let of_model = different.get_mut("model-03").unwrap();

@@ -48,3 +48,13 @@ fn a_model_is_estimated_by_what_others_chose() {
     assert!((after.held_out[5].estimate - (1.0 - before.held_out[5].estimate)).abs() < 1e-8);
     assert!((whole(&after)[5] - (1.0 - whole(&before)[5])).abs() < 1e-8);
 }
+
+#[test]
+fn a_model_that_has_a_second_name_is_estimated_as_if_it_had_one() {
+    let mut history = history(8, 60, 3);
+    let before = Subset::choose(&responses(&history), 10, 1).unwrap();
+    history.push(history[5].clone());
+    let after = Subset::choose(&responses(&history), 10, 1).unwrap();
+    assert_eq!(after.held_out[5], before.held_out[5]);
+    assert!((after.held_out[8].estimate - before.held_out[5].estimate).abs() < 1e-12);
+}
