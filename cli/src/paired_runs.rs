@@ -12,7 +12,7 @@ use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting};
 use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm, mean_difference};
 use serde::Serialize;
 
-pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served};
+pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served, test_of};
 pub(crate) use self::matching::{Chosen, MatchedCell, matched};
 pub(crate) use self::numbers::{Answered, Distribution, Numbers, Observations, Quantity, Times};
 pub(crate) use self::pace::{Pace, Per};

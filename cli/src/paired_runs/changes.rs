@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{
-    Answerer, BenchmarkLock, BenchmarkName, Digest, EndpointName, ItemId, Judge, ModelRef, ModelSpec, Role, SweepLock,
-    json_bytes,
+    Answerer, BenchmarkLock, BenchmarkName, Digest, EndpointName, ItemId, Judge, MemberName, ModelRef, ModelSpec, Role,
+    Setting, SweepId, SweepLock, json_bytes,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -116,6 +116,33 @@ pub(crate) fn other_tests(
         all.extend(found.0.into_iter().map(|change| (name.clone(), change)));
     }
     Ok(all)
+}
+
+/// Digest of the test that a setting is, the data aside: the judge, the models of other roles and of the setting's cast, the endpoints of all
+/// these, and the outcome of filtered sessions. Prices are no part of it. `None` where the sweep has no such benchmark.
+pub(crate) fn test_of(
+    lock: &SweepLock,
+    benchmark: &BenchmarkName,
+    setting: &Setting,
+) -> anyhow::Result<Option<Digest>> {
+    let Some(of) = lock.benchmarks.get(benchmark) else { return Ok(None) };
+    // Under the name of one sweep, so that what no spec tells of an endpoint is no difference.
+    let sweep = SweepId::new("test")?;
+    let roles: BTreeMap<&'static str, ModelSpec> =
+        of.roles.iter().map(|(role, model)| (role.as_str(), unpriced(model.clone()))).collect();
+    let cast = setting.cast().and_then(|cast| of.casts.get(cast));
+    let members: BTreeMap<&MemberName, ModelSpec> =
+        cast.into_iter().flatten().map(|(member, model)| (member, unpriced(model.clone()))).collect();
+    let judges: Vec<ModelSpec> = of.judge.iter().flat_map(Judge::members).collect();
+    let asked = judges.iter().chain(roles.values()).chain(members.values());
+    let answerer = |model: &ModelSpec| {
+        let endpoint = lock.endpoints.get(&model.id.endpoint)?;
+        Some(*Answerer::new(endpoint, &model.id.model, &sweep).digest())
+    };
+    let answerers: BTreeMap<String, Option<Digest>> =
+        asked.map(|model| (model.id.to_string(), answerer(model))).collect();
+    let judge = of.judge.clone().map(without_prices);
+    Ok(Some(Digest::of(&json_bytes(&(lock.filtered, judge, &roles, &members, answerers)))))
 }
 
 fn without_prices(judge: Judge) -> Judge {

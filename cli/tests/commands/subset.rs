@@ -100,6 +100,7 @@ fn a_subset_has_weights_for_all_items_errors_of_held_out_models_and_the_runs_it_
     assert!((weights.sum::<f64>() - 12.0).abs() < 1e-9, "{subset}");
     assert_eq!(items(Path::new(&file)).len(), 4);
     assert_eq!(subset["held_out"].as_array().expect("models").len(), 5);
+    assert_eq!((&subset["trials"], &subset["errors"]["different_models"]), (&Value::from(2), &Value::from(5)));
     assert_eq!(subset["runs"][1]["run"], other);
     assert_eq!(subset["runs"][1]["results"].as_str().expect("a digest").len(), 64);
     let of_oracle = subset["held_out"].as_array().expect("models").iter().find(|of| of["model"] == "sim/oracle");

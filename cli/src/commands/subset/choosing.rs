@@ -37,9 +37,9 @@ pub(super) async fn run(args: ChooseSubsetArgs) -> anyhow::Result<()> {
 fn choose(runs: &[EndedRun], args: &ChooseSubsetArgs) -> anyhow::Result<SubsetDocument> {
     check_different(runs)?;
     let place = Place::of(runs, args)?;
-    let dataset = same_dataset(runs, &place)?;
+    let (dataset, test) = (same_dataset(runs, &place)?, same_test(runs, &place)?);
     let metric = MeanMetric::of(runs, &place, args)?;
-    let responses = Responses::new(&sessions(runs, &place, &metric)).map_err(bad_configuration)?;
+    let responses = Responses::new(&sessions(runs, &place, &metric)?).map_err(bad_configuration)?;
     let subset = Subset::choose(&responses, args.items as usize, args.seed).map_err(bad_configuration)?;
     let groups = groups(runs, &place);
     let source = |run: &EndedRun| SourceRun { run: run.name.clone(), results: run.results_digest };
@@ -59,6 +59,8 @@ fn choose(runs: &[EndedRun], args: &ChooseSubsetArgs) -> anyhow::Result<SubsetDo
     Ok(SubsetDocument {
         v: SubsetDocument::VERSION,
         dataset,
+        test,
+        trials: runs.iter().map(|run| run.lock.trials).fold(0, u16::max),
         seed: args.seed,
         runs: runs.iter().map(source).collect(),
         whole: Whole {
@@ -72,6 +74,7 @@ fn choose(runs: &[EndedRun], args: &ChooseSubsetArgs) -> anyhow::Result<SubsetDo
             worst: metric.difference(subset.worst()),
             random_mean: metric.difference(subset.random_error()),
             random_worst: metric.difference(subset.random_worst),
+            different_models: responses.different(),
         },
         held_out: subset.held_out.iter().map(held_out).collect::<anyhow::Result<_>>()?,
         items: subset.anchors.iter().map(item).collect::<anyhow::Result<_>>()?,
@@ -106,6 +109,24 @@ fn same_dataset(runs: &[EndedRun], place: &Place) -> anyhow::Result<Digest> {
     }
 }
 
+/// Refuses runs that another judge graded, or other models took part in: a score of one is not what it is in another.
+fn same_test(runs: &[EndedRun], place: &Place) -> anyhow::Result<Digest> {
+    let tests: BTreeSet<Digest> =
+        runs.iter().filter_map(|run| place.test(run).transpose()).collect::<anyhow::Result<_>>()?;
+    let mut tests = tests.into_iter();
+    match (tests.next(), tests.next()) {
+        (Some(only), None) => Ok(only),
+        (_, _) => {
+            let problem = format!(
+                "the runs differ in the judge of {}, in models of other roles, or in what becomes of filtered sessions (`regatta compare` \
+                 says in what); a subset needs runs of one test",
+                place.benchmark
+            );
+            Err(BadConfiguration(problem).into())
+        }
+    }
+}
+
 /// Groups of items that are not independent, by item.
 fn groups<'r>(runs: &'r [EndedRun], place: &Place) -> BTreeMap<&'r str, &'r str> {
     let of_runs = runs.iter().filter_map(|run| run.measures.benchmarks.get(&place.benchmark));
@@ -117,4 +138,35 @@ fn groups<'r>(runs: &'r [EndedRun], place: &Place) -> BTreeMap<&'r str, &'r str>
 fn count_groups(items: &[String], groups: &BTreeMap<&str, &str>) -> usize {
     let shared: BTreeSet<&str> = items.iter().filter_map(|item| groups.get(item.as_str()).copied()).collect();
     shared.len() + items.iter().filter(|item| !groups.contains_key(item.as_str())).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Filtered, Judge};
+
+    use super::*;
+    use crate::ended_run::testing::Made;
+
+    fn place() -> Place {
+        Place { benchmark: "worfbench".parse().unwrap(), setting: "two-shot".parse().unwrap() }
+    }
+
+    fn run(judge: Option<&str>) -> EndedRun {
+        let mut run = Made { scores: vec![Some(1.0)], ..Made::default() }.run("nightly");
+        let judge = judge.map(|judge| Judge::Plain(judge.parse().unwrap()));
+        run.lock.benchmarks.get_mut(&place().benchmark).unwrap().judge = judge;
+        run
+    }
+
+    #[test]
+    fn runs_of_another_judge_or_with_other_filtered_sessions_are_no_history() {
+        let judged = || run(Some("openai/gpt-5"));
+        assert!(same_test(&[judged(), judged()], &place()).is_ok());
+        let mut filtered = judged();
+        filtered.lock.filtered = Filtered::Missing;
+        for other in [run(Some("openai/gpt-5-mini")), run(None), filtered] {
+            let error = same_test(&[judged(), other], &place()).unwrap_err().to_string();
+            assert!(error.starts_with("the runs differ in the judge of worfbench"), "{error}");
+        }
+    }
 }

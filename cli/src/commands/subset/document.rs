@@ -18,7 +18,11 @@ pub(super) struct SubsetDocument {
     pub(super) setting: Setting,
     /// Digest of the data set that the runs have in common.
     pub(super) dataset: Digest,
+    /// Digest of the judge, the other roles and the treatment of filtered sessions, which the runs have in common.
+    pub(super) test: Digest,
     pub(super) metric: MetricDefinition,
+    /// Trials of an item in the run that has most.
+    pub(super) trials: u16,
     pub(super) seed: u64,
     pub(super) runs: Vec<SourceRun>,
     pub(super) whole: Whole,
@@ -61,6 +65,8 @@ pub(super) struct Errors {
     pub(super) random_mean: f64,
     /// Error of the model that a random subset estimates worst, in the mean over random subsets.
     pub(super) random_worst: f64,
+    /// Number of models that differ from those before them in some item; the others are held out with one that answers as they do.
+    pub(super) different_models: usize,
 }
 
 /// A model whose estimate is from a subset that the other models chose.

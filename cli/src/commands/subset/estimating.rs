@@ -30,6 +30,8 @@ pub(super) struct Estimates {
     pub(super) errors: Errors,
     /// Number of these models.
     pub(super) held_out: usize,
+    /// Trials of an item in the run.
+    pub(super) trials: u16,
     /// `true` if the run has the data set that the subset was chosen from.
     pub(super) same_dataset: bool,
     pub(super) models: Vec<EstimatedModel>,
@@ -66,6 +68,14 @@ fn estimate(subset: &SubsetDocument, run: &EndedRun) -> anyhow::Result<Estimates
         ))
         .into());
     }
+    if place.test(run)? != Some(subset.test) {
+        return Err(BadConfiguration(format!(
+            "{} has another judge of {}, other models in other roles, or treats filtered sessions otherwise than the runs that the subset \
+             was chosen from; its errors say nothing of such a run",
+            run.name, subset.benchmark
+        ))
+        .into());
+    }
     let metric = MeanMetric::new(&subset.metric)?;
     let mut models = Vec::new();
     for (model, scores) in parts(run, &place, &metric) {
@@ -84,6 +94,7 @@ fn estimate(subset: &SubsetDocument, run: &EndedRun) -> anyhow::Result<Estimates
         of: subset.whole.items,
         errors: subset.errors,
         held_out: subset.held_out.len(),
+        trials: run.lock.trials,
         same_dataset: place.dataset(run) == Some(subset.dataset),
         models,
     })
@@ -98,10 +109,10 @@ fn scores_of(
 ) -> anyhow::Result<Vec<(f64, f64)>> {
     let score = |item: &ItemId| scores.get(item).and_then(|sessions| mean_score(sessions));
     let missing: Vec<&ItemId> =
-        subset.items.iter().map(|chosen| &chosen.item).filter(|item| score(*item).is_none()).collect();
+        subset.items.iter().map(|chosen| &chosen.item).filter(|item| score(item).is_none()).collect();
     if let Some(first) = missing.first() {
         let why = match scores.contains_key(*first) {
-            true => "was not measured, which `regatta resume` tries again",
+            true => "has no score; `regatta resume` tries again what was not measured",
             false => "was not run",
         };
         return Err(BadConfiguration(format!(

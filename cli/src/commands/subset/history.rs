@@ -10,6 +10,7 @@ use regatta_scorer::{BenchmarkMeasures, MetricDefinition};
 use crate::args::ChooseSubsetArgs;
 use crate::ended_run::EndedRun;
 use crate::exit::BadConfiguration;
+use crate::paired_runs::test_of;
 use crate::results::ResultLine;
 
 /// A benchmark in a setting.
@@ -69,6 +70,11 @@ impl Place {
     /// Digest of the data set in `run`.
     pub(super) fn dataset(&self, run: &EndedRun) -> Option<Digest> {
         run.lock.benchmarks.get(&self.benchmark).map(|benchmark| benchmark.dataset)
+    }
+
+    /// Digest of the judge, the other roles and the treatment of filtered sessions in `run`.
+    pub(super) fn test(&self, run: &EndedRun) -> anyhow::Result<Option<Digest>> {
+        test_of(&run.lock, &self.benchmark, &self.setting)
     }
 
     /// Sessions of `run` there.
@@ -203,25 +209,36 @@ fn asked<'d>(
 }
 
 /// Scores of all `runs`, by model, then by item. A model of several runs is one model; items that the metric is not about are left out.
-pub(super) fn sessions(runs: &[EndedRun], place: &Place, metric: &MeanMetric) -> Sessions {
+/// Refuses a metric that is about an item in some sessions only: what they have in common is not the whole of any model.
+pub(super) fn sessions(runs: &[EndedRun], place: &Place, metric: &MeanMetric) -> anyhow::Result<Sessions> {
     let mut sessions = Sessions::new();
-    let mut outside: BTreeSet<String> = BTreeSet::new();
+    let (mut inside, mut outside): (BTreeSet<&str>, BTreeSet<&str>) = (BTreeSet::new(), BTreeSet::new());
     for line in runs.iter().flat_map(|run| place.lines(run)) {
         let score = match metric.part(line) {
-            Part::Score(score) => Some(score),
+            Part::Score(score) => {
+                inside.insert(line.item.as_str());
+                Some(score)
+            }
             Part::Missing => None,
             Part::Outside => {
-                outside.insert(line.item.to_string());
+                outside.insert(line.item.as_str());
                 continue;
             }
         };
         let of_model = sessions.entry(line.model.to_string()).or_default();
         of_model.entry(line.item.to_string()).or_default().push(score);
     }
-    for of_model in sessions.values_mut() {
-        of_model.retain(|item, _| !outside.contains(item));
+    if let Some(item) = outside.intersection(&inside).next() {
+        return Err(BadConfiguration(format!(
+            "{} is about {item} in some sessions and not in others, so that each model's is over other items; choose another --metric",
+            metric.definition.metric
+        ))
+        .into());
     }
-    sessions
+    for of_model in sessions.values_mut() {
+        of_model.retain(|item, _| !outside.contains(item.as_str()));
+    }
+    Ok(sessions)
 }
 
 /// Parts of the sessions of one run, by model, then by item.
@@ -239,4 +256,45 @@ pub(super) fn parts<'r>(
         parts.entry(&line.model).or_default().entry(&line.item).or_default().push(score);
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::Evaluator;
+
+    use super::*;
+    use crate::ended_run::testing::Made;
+
+    fn place() -> Place {
+        Place { benchmark: "worfbench".parse().unwrap(), setting: "two-shot".parse().unwrap() }
+    }
+
+    /// A run of three items; the metric is not about those at `outside`.
+    fn run(model: &str, outside: &[usize]) -> EndedRun {
+        let scores = vec![Some(1.0), Some(0.0), Some(1.0)];
+        let mut run = Made { model, scores, ..Made::default() }.run("nightly");
+        for at in outside {
+            run.results[*at].scores = Some(BTreeMap::from([(Evaluator::Official, BTreeMap::new())]));
+        }
+        run
+    }
+
+    fn sessions_of(runs: &[EndedRun]) -> anyhow::Result<Sessions> {
+        let metric = MeanMetric::new(&definitions(&runs[0], &place())[0]).unwrap();
+        sessions(runs, &place(), &metric)
+    }
+
+    #[test]
+    fn items_that_a_metric_is_not_about_are_no_part_of_the_whole() {
+        let found = sessions_of(&[run("openai/gpt-5", &[1]), run("openai/gpt-6", &[1])]).unwrap();
+        let items: Vec<Vec<&str>> =
+            found.values().map(|of_model| of_model.keys().map(String::as_str).collect()).collect();
+        assert_eq!(items, [["item-000", "item-002"], ["item-000", "item-002"]]);
+    }
+
+    #[test]
+    fn a_metric_that_is_about_other_items_for_each_model_is_refused() {
+        let error = sessions_of(&[run("openai/gpt-5", &[]), run("openai/gpt-6", &[1])]).unwrap_err().to_string();
+        assert!(error.starts_with("success is about item-001 in some sessions and not in others"), "{error}");
+    }
 }

@@ -43,9 +43,14 @@ pub(super) fn chosen(subset: &SubsetDocument) -> String {
         format!(
             "A further model like these is off by more than {} about once in {}.",
             size(errors.worst, unit),
-            subset.held_out.len() + 1
+            errors.different_models + 1
         ),
     ];
+    let alike = subset.held_out.len().saturating_sub(errors.different_models);
+    if alike > 0 {
+        let models = counted(alike as u64, "model answers", "models answer");
+        lines.push(format!("{models} every item as another one does: held out with it, and counted once."));
+    }
     if errors.mean >= errors.random_mean {
         lines.push("Random items err no more: this history does not tell which items stand for others.".to_owned());
     }
@@ -76,6 +81,13 @@ pub(super) fn estimated(subset: &SubsetDocument, estimates: &Estimates) -> Strin
         format!("Errors are those of {} models that were held out when the items were chosen;", estimates.held_out),
         "they are no interval, and hold for models like these.".to_owned(),
     ];
+    if estimates.trials < subset.trials {
+        let trials = counted(estimates.trials.into(), "trial", "trials");
+        lines.push(format!(
+            "The run has {trials} an item, the history up to {}: with fewer, estimates are off by more.",
+            subset.trials
+        ));
+    }
     if !estimates.same_dataset {
         lines.push("The run has another data set than the subset: items were matched by their ids.".to_owned());
     }
@@ -154,6 +166,7 @@ mod tests {
         let held_out = |model: &str, whole: f64, estimate: f64| json!({ "model": model, "whole": whole, "estimate": estimate, "error": estimate - whole, "random_error": 0.084 });
         serde_json::from_value(json!({
             "v": 1, "benchmark": "dialogues", "setting": "turn/single/flowchart", "dataset": Digest::of(b"data"),
+            "test": Digest::of(b"test"), "trials": 3,
             "metric": {
                 "evaluator": "official", "metric": "success", "measure": { "mean": { "value": "success" } }, "low": 0.0, "high": 1.0,
                 "better": "higher", "unit": "percent", "headline": true,
@@ -161,7 +174,7 @@ mod tests {
             "seed": 1,
             "runs": [{ "run": "runs/history", "results": Digest::of(b"results") }],
             "whole": { "items": 1200, "groups": 80, "incomplete": 2, "unmeasured": 1 },
-            "errors": { "mean": 0.0186, "worst": 0.032, "random_mean": 0.084, "random_worst": 0.15 },
+            "errors": { "mean": 0.0186, "worst": 0.032, "random_mean": 0.084, "random_worst": 0.15, "different_models": 5 },
             "held_out": [
                 held_out("openai/gpt-5", 0.625, 0.657),
                 held_out("openai/gpt-5-mini", 0.5, 0.48),
@@ -198,6 +211,15 @@ mod tests {
     }
 
     #[test]
+    fn a_model_under_two_names_is_counted_once() {
+        let mut subset = subset();
+        subset.errors.different_models = 4;
+        let shown = chosen(&subset);
+        assert!(shown.contains("about once in 5."), "{shown}");
+        assert!(shown.contains("1 model answers every item as another one does: held out with it"), "{shown}");
+    }
+
+    #[test]
     fn an_estimate_says_that_it_is_one_and_how_far_others_were_off() {
         let subset = subset();
         let model = |model: &str, estimate: f64, in_history: bool| EstimatedModel {
@@ -213,6 +235,7 @@ mod tests {
             of: 1200,
             errors: subset.errors,
             held_out: 5,
+            trials: 1,
             same_dataset: false,
             models: vec![model("openai/gpt-5", 0.661, true), model("openai/gpt-6", 0.7, false)],
         };
