@@ -7,7 +7,7 @@ use regatta_deciding::{Anchor, HeldOut, Responses, Subset};
 use regatta_proto::{Digest, ItemId};
 
 use super::document::{ChosenItem, Errors, HeldOutModel, SourceRun, SubsetDocument, Whole};
-use super::history::{MeanMetric, Place, check_fixed, sessions};
+use super::history::{MeanMetric, Place, check_fixed, check_whole, sessions};
 use super::rendering;
 use crate::args::ChooseSubsetArgs;
 use crate::ended_run::EndedRun;
@@ -37,6 +37,7 @@ pub(super) async fn run(args: ChooseSubsetArgs) -> anyhow::Result<()> {
 fn choose(runs: &[EndedRun], args: &ChooseSubsetArgs) -> anyhow::Result<SubsetDocument> {
     check_different(runs)?;
     let place = Place::of(runs, args)?;
+    runs.iter().try_for_each(|run| check_whole(run, &place))?;
     let (dataset, test) = (same_dataset(runs, &place)?, same_test(runs, &place)?);
     let metric = MeanMetric::of(runs, &place, args)?;
     let responses = Responses::new(&sessions(runs, &place, &metric)?).map_err(bad_configuration)?;

@@ -7,7 +7,7 @@ use regatta_proto::{Digest, ItemId, ModelRef, json_bytes};
 use serde::Serialize;
 
 use super::document::{Errors, SubsetDocument};
-use super::history::{MeanMetric, Place, check_fixed, definitions, parts};
+use super::history::{MeanMetric, Place, check_fixed, check_whole, definitions, parts};
 use super::rendering;
 use crate::args::EstimateSubsetArgs;
 use crate::ended_run::EndedRun;
@@ -61,6 +61,7 @@ pub(super) async fn run(args: EstimateSubsetArgs) -> anyhow::Result<()> {
 fn estimate(subset: &SubsetDocument, run: &EndedRun) -> anyhow::Result<Estimates> {
     check_fixed(run)?;
     let place = Place { benchmark: subset.benchmark.clone(), setting: subset.setting.clone() };
+    check_whole(run, &place)?;
     if !definitions(run, &place).contains(&subset.metric) {
         return Err(BadConfiguration(format!(
             "{} has no {} ({}) of {place} as the subset has it",

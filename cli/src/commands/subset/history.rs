@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_benchmarks::Measure;
 use regatta_deciding::Sessions;
-use regatta_proto::{BenchmarkName, Digest, ItemId, ModelRef, Setting, did_you_mean};
+use regatta_proto::{BenchmarkName, Digest, ItemId, ModelRef, Setting, counted, did_you_mean};
 use regatta_scorer::{BenchmarkMeasures, MetricDefinition};
 
 use crate::args::ChooseSubsetArgs;
@@ -113,6 +113,19 @@ pub(super) fn check_fixed(run: &EndedRun) -> anyhow::Result<()> {
         run.name
     ))
     .into())
+}
+
+/// Refuses a run that stopped before its end: what it has not run is no result, so that no count of missing scores would show it.
+pub(super) fn check_whole(run: &EndedRun, place: &Place) -> anyhow::Result<()> {
+    let rows = run.summary.rows.iter();
+    let of_place = rows.filter(|row| row.benchmark == place.benchmark && row.setting == place.setting);
+    let not_run: u64 = of_place.map(|row| row.sessions.not_run).sum();
+    if not_run == 0 {
+        return Ok(());
+    }
+    let (sessions, were) = (counted(not_run, "session", "sessions"), if not_run == 1 { "was" } else { "were" });
+    let problem = format!("{}: {sessions} of {place} {were} not run; `regatta resume` runs what is left", run.name);
+    Err(BadConfiguration(problem).into())
 }
 
 impl MeanMetric {
@@ -290,6 +303,17 @@ mod tests {
         let items: Vec<Vec<&str>> =
             found.values().map(|of_model| of_model.keys().map(String::as_str).collect()).collect();
         assert_eq!(items, [["item-000", "item-002"], ["item-000", "item-002"]]);
+    }
+
+    #[test]
+    fn a_run_that_stopped_before_its_end_is_refused() {
+        let mut stopped = run("openai/gpt-5", &[]);
+        assert!(check_whole(&stopped, &place()).is_ok());
+        stopped.summary.rows[0].sessions.not_run = 2;
+        assert_eq!(
+            check_whole(&stopped, &place()).unwrap_err().to_string(),
+            "nightly: 2 sessions of worfbench two-shot were not run; `regatta resume` runs what is left"
+        );
     }
 
     #[test]
