@@ -60,7 +60,7 @@ fn a_model_of_which_more_than_a_tenth_is_not_measured_is_named() {
 fn models_that_no_item_tells_apart_are_refused() {
     let same = vec![history(5, 20)[2].clone(); 5];
     let error = refused(&same);
-    assert!(error.starts_with("no item tells models apart: all 5 models have the same score"), "{error}");
+    assert!(error.starts_with("no item tells models apart: all 5 have the same score"), "{error}");
 }
 
 #[test]
