@@ -90,7 +90,7 @@ pub(crate) struct InspectArgs {
     /// Scorer, in place of those of a log, as includes, or 'match={"numeric": true}'
     #[arg(long = "scorer", value_name = "NAME[=JSON]", value_parser = step)]
     pub(crate) scorers: Vec<InspectStep>,
-    /// What is left out of samples that have it: sandbox, files, setup
+    /// Fields to leave out of samples that have them: sandbox, files, setup
     #[arg(long, value_name = "FIELD", value_delimiter = ',', value_parser = left_out)]
     pub(crate) leave_out: Vec<InspectField>,
 }

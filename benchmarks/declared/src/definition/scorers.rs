@@ -141,9 +141,9 @@ pub(crate) enum Place {
     /// Anywhere.
     #[default]
     Anywhere,
-    /// Its beginning.
+    /// The beginning of the answer.
     Start,
-    /// Its end.
+    /// The end of the answer.
     End,
 }
 

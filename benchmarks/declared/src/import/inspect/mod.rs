@@ -119,7 +119,7 @@ pub struct InspectBenchmark {
     pub epochs: u64,
 }
 
-/// What a file says of a task.
+/// Description of a task by a file.
 struct Task {
     samples: Vec<Sample>,
     /// `None`: the file says nothing of solvers.

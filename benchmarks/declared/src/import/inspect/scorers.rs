@@ -255,7 +255,7 @@ fn pattern(params: &Fields, samples: &[Sample]) -> Result<Counterpart, String> {
     })
 }
 
-/// What follows the last `ANSWER:`.
+/// Text after the last `ANSWER:`.
 fn answer(params: &Fields) -> Result<Counterpart, String> {
     only(params, &["pattern"])?;
     let last = json!({ "regex": { "pattern": r"(?is)^.*ANSWER\s*:\s*(.*)$", "group": 1 } });
