@@ -213,8 +213,9 @@ impl LostJobs {
         sweep: &'a Sweep,
         long_enough: LongEnough,
     ) -> impl Iterator<Item = (CellIndex, ItemIndex, Instant)> + Clone + 'a {
-        self.suspects.iter().flat_map(move |(cell, suspects)| {
-            let queue = queue_of(sweep, *cell).unwrap_or_default();
+        let of_queues =
+            self.suspects.iter().filter_map(move |(cell, suspects)| Some((cell, queue_of(sweep, *cell)?, suspects)));
+        of_queues.flat_map(move |(cell, queue, suspects)| {
             let of_nobody = move |suspect: &Suspect| self.is_with_nobody(&queue, suspect, long_enough.drained);
             suspects
                 .iter()

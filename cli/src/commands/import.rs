@@ -76,8 +76,8 @@ fn inspect(args: &InspectArgs) -> anyhow::Result<ExitCode> {
         scorers: args.scorers.clone(),
         leave_out: args.leave_out.clone(),
     };
-    let name = args.file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let imported = regatta_declared::inspect(name, &read_file(&args.file)?, &options)
+    let name = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
+    let imported = regatta_declared::inspect(&name, &read_file(&args.file)?, &options)
         .map_err(|problem| anyhow::anyhow!("{file}: {problem}"))?;
     let mut benchmark = FileSet::from_origin(folder.display().to_string());
     benchmark.insert(imported.data_file, imported.data.into_bytes());
