@@ -1,10 +1,14 @@
 //! Logs go to standard error: lines for people, JSON for machines.
 
+use std::fmt;
 use std::io::IsTerminal;
 
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
@@ -28,8 +32,22 @@ pub(crate) fn start(args: &LogArgs) {
     let logs = logs.with_ansi(std::io::stderr().is_terminal());
     let discreet = filter_fn(|metadata| is_discreet(metadata.target(), *metadata.level()));
     match args.log_format {
-        LogFormat::Text => logs.finish().with(discreet).init(),
-        LogFormat::Json => logs.json().finish().with(discreet).init(),
+        LogFormat::Text => logs.fmt_fields(PrintableFields).finish().with(discreet).init(),
+        LogFormat::Json => logs.json().with_writer(|| output::Printable(output::Above)).finish().with(discreet).init(),
+    }
+}
+
+/// Begins the lines of a field after its first, so that none of them passes for an event of its own.
+const FURTHER_LINE: &str = "\n    ";
+
+/// Message and fields as text that commands no terminal: agents, models and providers wrote some of it. The library does so for messages alone.
+struct PrintableFields;
+
+impl<'writer> FormatFields<'writer> for PrintableFields {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'writer>, fields: R) -> fmt::Result {
+        let mut text = String::new();
+        DefaultFields::new().format_fields(Writer::new(&mut text), fields)?;
+        writer.write_str(&output::printable(&text).replace('\n', FURTHER_LINE))
     }
 }
 
@@ -107,6 +125,29 @@ mod tests {
             let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
             assert!(text.contains("it failed") && text.contains("s/c0/i7"), "{asked}: {text}");
         }
+    }
+
+    #[test]
+    fn what_others_wrote_commands_no_terminal_and_begins_no_line_of_a_log() {
+        let errors = "\u{1b}]0;owned\u{7}\u{9b}2J\nERROR forged";
+        let say = || tracing::warn!(%errors, "an agent said {errors}");
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let text = tracing_subscriber::fmt().fmt_fields(PrintableFields).with_ansi(false);
+        tracing::subscriber::with_default(text.with_writer(move || writer.clone()).finish(), say);
+        let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert!(!told.contains(|c: char| c.is_control() && c != '\n'), "{told:?}");
+        assert!(told.contains("errors=\\u001b]0;owned\\u0007\\u009b2J"), "{told:?}");
+        assert!(told.contains("\n    ERROR forged") && !told.contains("\nERROR"), "{told:?}");
+
+        let lines = Lines::default();
+        let writer = lines.clone();
+        let json = tracing_subscriber::fmt().json().with_writer(move || output::Printable(writer.clone()));
+        tracing::subscriber::with_default(json.finish(), say);
+        let told = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(told.matches(char::is_control).count(), 1, "the end of its one line: {told:?}");
+        let line: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(line["fields"]["errors"], errors, "a document stays what it is");
     }
 
     #[test]

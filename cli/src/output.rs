@@ -53,6 +53,20 @@ impl Write for Above {
     }
 }
 
+/// Passes whole lines on, with everything that a terminal would obey written out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printable<W>(pub(crate) W);
+
+impl<W: Write> Write for Printable<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write_all(printable(&String::from_utf8_lossy(bytes)).as_bytes()).map(|()| bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// Writes whole lines above what is drawn.
 fn above(lines: &[u8]) -> io::Result<()> {
     let drawn = drawn();

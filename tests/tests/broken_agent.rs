@@ -39,3 +39,26 @@ async fn an_agent_that_cannot_run_is_started_a_few_times_and_its_last_words_are_
     let starts = std::fs::read_to_string(&started).unwrap().lines().count();
     assert!((1..=STARTS).contains(&starts), "{starts} starts for {sessions} sessions");
 }
+
+#[tokio::test]
+async fn what_an_agent_says_commands_no_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spec, run) = (folder.path().join("s.yaml"), folder.path().join("run"));
+    let script = r#"printf "\033]0;owned\007no module\n" >&2; exit 1"#;
+    let text = format!(
+        "name: commanding-agent\nagents:\n  mine: {{ command: [sh, -c, '{script}'], concurrency: 1 }}\nbenchmarks:\n  \
+         autoslurp: {{ data: {}, settings: [external/mine], limit: 'first:1', judge: sim/oracle }}\nendpoints:\n  \
+         sim: {{ kind: simulated }}\nmodels: [sim/oracle]\n",
+        workspace().join("examples/data/autoslurp").display()
+    );
+    std::fs::write(&spec, text).unwrap();
+    let mut command = regatta().unwrap();
+    command.arg("run").arg(&spec).arg("--output").arg(&run);
+    let output = finish(command).await.unwrap();
+    let [shown, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    assert_eq!(output.status.code(), INCOMPLETE, "{said}");
+    assert!(said.contains("\\u001b]0;owned\\u0007no module"), "the log has its words: {said}");
+    for text in [shown, said] {
+        assert!(!text.contains(|c: char| c.is_control() && c != '\n' && c != '\t'), "{text:?}");
+    }
+}
