@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::args::ClientArgs;
+use crate::credentials::refuse_credentials;
 use crate::exit::BadConfiguration;
 use crate::plain_http::is_in_the_clear;
 use crate::tls::{self, Identity};
@@ -56,6 +57,7 @@ struct Problem {
 impl Client {
     pub(crate) fn new(args: &ClientArgs) -> anyhow::Result<Self> {
         crate::embedded::install_tls();
+        refuse_credentials(args.address(), "--coordinator or REGATTA_COORDINATOR", "give the token in REGATTA_TOKEN")?;
         if args.token.is_some() && !args.plain_http && is_in_the_clear(args.address()) {
             return Err(BadConfiguration(format!(
                 "the token would go to {} unencrypted, and everybody on the way could use it: write https:// (--coordinator, \

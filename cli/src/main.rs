@@ -4,6 +4,7 @@ mod args;
 mod benchmarks;
 mod client;
 mod commands;
+mod credentials;
 mod data;
 mod embedded;
 mod ended_run;

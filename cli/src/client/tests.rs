@@ -34,6 +34,16 @@ fn a_token_leaves_this_machine_encrypted_or_by_an_explicit_word() {
     Client::new(&ClientArgs::at("http://regatta.example".to_owned())).unwrap();
 }
 
+#[test]
+fn a_password_in_the_address_of_a_coordinator_is_refused_and_not_told() {
+    for address in ["https://user:hidden@regatta.example", "http://user:hidden@127.0.0.1:8080"] {
+        let refused = Client::new(&ClientArgs::at(address.to_owned())).err().unwrap();
+        assert!(refused.downcast_ref::<BadConfiguration>().is_some());
+        let said = refused.to_string();
+        assert!(said.contains("REGATTA_TOKEN") && !said.contains("hidden"), "{said}");
+    }
+}
+
 /// A server with one route, and its address.
 fn serving(routes: axum::Router) -> String {
     let listener = crate::listener::listen("127.0.0.1:0".parse().unwrap()).unwrap();

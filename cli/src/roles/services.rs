@@ -12,6 +12,7 @@ use regatta_backends::{
 
 use super::readiness::Readiness;
 use crate::args::{BlobArgs, LedgerArgs, QueueArgs, Schema};
+use crate::credentials::refuse_credentials;
 use crate::exit::BadConfiguration;
 use crate::plain_http::is_in_the_clear;
 
@@ -106,7 +107,12 @@ fn with_option(url: &str, parameter: &str, value: &str) -> String {
 fn check_encryption(args: &BlobArgs) -> anyhow::Result<()> {
     // Without an endpoint of ours the client takes that of AWS's own variables.
     let named = || ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"].iter().find_map(|name| std::env::var(name).ok());
-    match args.s3_endpoint.clone().or_else(named).filter(|url| is_in_the_clear(url)) {
+    let url = args.s3_endpoint.clone().or_else(named);
+    if let Some(url) = &url {
+        let instead = "give the key in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
+        refuse_credentials(url, "--s3-endpoint, S3_ENDPOINT or AWS_ENDPOINT_URL", instead)?;
+    }
+    match url.filter(|url| is_in_the_clear(url)) {
         Some(url) if !args.certificates.s3_plain_http => Err(BadConfiguration(format!(
             "transcripts would go to {url} unencrypted: write https:// (--s3-endpoint, S3_ENDPOINT), or say that the way is safe with \
              --s3-plain-http (REGATTA_S3_PLAIN_HTTP=true)"

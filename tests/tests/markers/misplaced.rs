@@ -11,6 +11,7 @@ pub(crate) async fn refusals(marked: &Marked, token: &str) -> Vec<Place> {
     let mut places = in_specs(marked, token).await;
     places.extend(in_schedules(marked, token).await);
     places.extend(keys_in_place_of_certificates(marked, token).await);
+    places.extend(in_addresses(marked, token).await);
     places
 }
 
@@ -86,6 +87,19 @@ async fn keys_in_place_of_certificates(marked: &Marked, token: &str) -> Vec<Plac
         said(marked, token, &["status", "--ca", &key], "holds no certificate").await,
         said(marked, token, &swapped, "failed to read a private key").await,
         said(marked, token, &served, "holds no certificate").await,
+    ]
+}
+
+/// Passwords in addresses of services that have another place for them, and one that is not escaped where it belongs.
+async fn in_addresses(marked: &Marked, token: &str) -> Vec<Place> {
+    let coordinator = format!("http://user:{MISPLACED}@{}", marked.deployment.api());
+    let bucket = format!("http://user:{MISPLACED}@{}", marked.echo);
+    let database = format!("postgres://user:half@{MISPLACED}@127.0.0.1:9/regatta");
+    vec![
+        said(marked, token, &["status", "--coordinator", &coordinator], "REGATTA_TOKEN").await,
+        said(marked, token, &["scorer", "--listen", "127.0.0.1:0", "--s3-endpoint", &bucket], "AWS_SECRET_ACCESS_KEY")
+            .await,
+        said(marked, token, &["migrate", "--database-url", &database], "write %40").await,
     ]
 }
 

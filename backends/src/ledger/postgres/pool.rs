@@ -190,6 +190,16 @@ fn parse(url: &str) -> Result<(Config, Option<CertificateFiles>), LedgerError> {
         location: "of the Postgres URL".to_owned(),
         source: StoreError::Postgres { source: error },
     })?;
+    // To the driver a password ends at its first `@`. What follows would be shown as the name of the host.
+    let is_cut = |host: &Host| match host {
+        Host::Tcp(name) => name.contains('@'),
+        #[cfg(unix)]
+        Host::Unix(_) => false,
+    };
+    if settings.get_hosts().iter().any(is_cut) {
+        let problem = std::io::Error::other("its user or its password has an `@`; write %40 in place of it");
+        return Err(LedgerError::Open { location: "of the Postgres URL".to_owned(), source: problem.into() });
+    }
     // By what the driver has read: a password may hold the same words, and a value may be written in several ways.
     let encrypted = match settings.get_ssl_mode() {
         SslMode::Disable => false,
@@ -305,6 +315,16 @@ mod tests {
         assert_eq!(location(&settings), "db.example/regatta");
         let config = PostgresConfig { url: "postgres://me:secret@h/d".to_owned(), pool_size: 3 };
         assert!(!format!("{config:?}").contains("secret"));
+    }
+
+    #[test]
+    fn a_password_in_which_a_character_is_not_escaped_is_refused_and_no_part_of_it_told() {
+        for url in ["postgres://me:se@cret@h/d", "postgres://me:se@cret@cret@h:5432/d?sslmode=require"] {
+            let error = parse(url).unwrap_err().to_string();
+            assert!(error.contains("write %40 in place of it") && !error.contains("cret"), "{error}");
+        }
+        let (settings, _) = parse("postgres://me:se%40cret@h/d").unwrap();
+        assert_eq!((settings.get_password(), location(&settings).as_str()), (Some(&b"se@cret"[..]), "h/d"));
     }
 
     #[test]
