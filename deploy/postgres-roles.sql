@@ -1,6 +1,6 @@
 -- Rights of the roles of a deployment, for databases that `regatta migrate` has made. Run by the owner of the tables, again after each
--- migration; then `GRANT regatta_worker TO some_login`, and give each role's processes the URL of a login of their own. They run with
--- REGATTA_SCHEMA=check, because none of them may change the schema.
+-- migration; then `GRANT regatta_worker TO some_login`, and give each role's processes the URL of a login of their own. None of them may
+-- change the schema.
 --
 --   psql "$OWNER_URL" --file deploy/postgres-roles.sql
 

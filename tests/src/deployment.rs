@@ -8,7 +8,7 @@ use std::process::Output;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::deployment_roles::Template;
+use crate::deployment_roles::{Template, logins_of_roles};
 use crate::regatta::{Process, finish, free_address, program, regatta};
 use crate::{HarnessError, S3Config, Services, waiting};
 
@@ -56,7 +56,21 @@ impl Deployment {
         Self::at(amqp_url, database_url, logins, Services::shared().await?.create_bucket().await?).await
     }
 
-    /// The same with an empty database, which all roles may change: they migrate it when they start.
+    /// The same with an empty database, which nobody has migrated, and in which the logins of the roles have no right yet.
+    ///
+    /// # Errors
+    /// When the services cannot be had, or the database cannot be made.
+    pub async fn unmigrated() -> Result<Self, HarnessError> {
+        // Roles belong to the server; those that logins are given come with the rights in a database that has tables.
+        Template::shared().await?;
+        let services = Services::shared().await?;
+        let (amqp_url, database_url) = (services.create_vhost().await?, services.create_database().await?);
+        let logins = logins_of_roles(&database_url).await?;
+        Self::at(amqp_url, database_url, logins, services.create_bucket().await?).await
+    }
+
+    /// The same with an empty database whose owner all roles are: they migrate it when they start. For tests of that alone: all others hold
+    /// the roles to their own rights.
     ///
     /// # Errors
     /// When the services cannot be had.
@@ -153,9 +167,8 @@ impl Deployment {
             .env("REGATTA_DOUBTFUL_AFTER_S", "5")
             // Tests play many people, all of whom are at one address.
             .env("REGATTA_CONNECTIONS_PER_ADDRESS", "512");
-        if !self.logins.is_empty() {
-            command.env("REGATTA_SCHEMA", "check");
-        }
+        // Said also where it is the default, because earlier versions have another one.
+        command.env("REGATTA_SCHEMA", if self.logins.is_empty() { "migrate" } else { "check" });
         Ok(command)
     }
 

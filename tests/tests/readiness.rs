@@ -41,11 +41,11 @@ async fn health(deployment: &Deployment, address: SocketAddr, more: &[&str]) -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn roles_that_only_check_the_schema_are_ready_when_it_was_migrated() {
-    let deployment = Deployment::of_owner().await.unwrap();
+async fn roles_wait_until_the_owner_has_migrated_the_database_and_granted_them_their_rights() {
+    let deployment = Deployment::unmigrated().await.unwrap();
     let mut roles = Vec::new();
     for role in ["coordinator", "worker", "scorer"] {
-        roles.push(start(&deployment, role, &[("REGATTA_SCHEMA", "check")]).await);
+        roles.push(start(&deployment, role, &[]).await);
     }
     for (_, address) in &roles {
         assert!(!wait_until_it_says(*address, "run `regatta migrate`").await);
@@ -57,6 +57,10 @@ async fn roles_that_only_check_the_schema_are_ready_when_it_was_migrated() {
     for _ in 0..2 {
         assert_eq!(deployment.run(&["migrate"]).await.unwrap().status.code(), Some(0));
     }
+    for (_, address) in &roles {
+        assert!(!wait_until_it_says(*address, "_version); run `deploy/postgres-roles.sql`").await);
+    }
+    assert!(deployment.grant_by_psql().await.unwrap().status.success());
     for (_, address) in &roles {
         wait_until_it_is_ready(*address).await;
         assert_eq!(health(&deployment, *address, &[]).await.0, Some(0));

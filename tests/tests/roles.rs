@@ -262,3 +262,24 @@ async fn a_token_that_is_revoked_stays_so_whoever_asks() {
     assert!(error.as_db_error().unwrap().message().contains("stays so"), "{error}");
     assert!(client.batch_execute(&token.replace("'t'", "'u'").replace("'alice'", "'operator'")).await.is_err());
 }
+
+/// Tests whose roles have the login of the database's owner: in these they migrate it themselves, which nobody else may.
+const OF_OWNER: [&str; 1] = ["upgraded.rs"];
+
+#[test]
+fn in_all_other_tests_each_role_has_its_own_rights_and_no_others() {
+    let (mut found, mut folders) = (Vec::new(), vec![workspace().join("tests/tests")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs")
+                && std::fs::read_to_string(&path).unwrap().contains(concat!("of_owner", "("))
+            {
+                found.push(path.file_name().unwrap().to_string_lossy().into_owned());
+            }
+        }
+    }
+    assert_eq!(found, OF_OWNER);
+}

@@ -23,8 +23,8 @@ const LATENCY_OF_REPLACEMENTS: Duration = Duration::from_secs(2);
 /// Process that brings the schema of the database from the one version to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Migration {
-    /// The roles, as they start. They have the login of the database's owner, because nobody else may change the schema; it is what
-    /// deployments have that leave `REGATTA_SCHEMA` as it is.
+    /// The roles, as they start (`REGATTA_SCHEMA=migrate`). They have the login of the database's owner, because nobody else may change the
+    /// schema.
     ByRoles,
     /// `regatta migrate` with the owner's login, while all roles are of the version before; new rights follow at once.
     ByOwner,

@@ -165,9 +165,9 @@ pub enum LedgerError {
         /// Number of rows that would have changed.
         found: u64,
     },
-    /// The login has fewer rights than a coordinator needs.
+    /// The login has fewer rights than its role needs.
     #[error(
-        "the login to the database lacks rights that a coordinator needs ({rights}); run `deploy/postgres-roles.sql` as the owner of the \
+        "the login to the database lacks rights that its role needs ({rights}); run `deploy/postgres-roles.sql` as the owner of the \
          tables, as after each migration"
     )]
     MissingRights {
@@ -183,13 +183,13 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
-    /// `true` if the database was temporarily not available: it is starting, changes its leader, has no free connection, or waits for
-    /// another process to migrate it, or is being migrated. A wrong password and a missing database are no outages.
+    /// `true` if the database was temporarily not available: it is starting, changes its leader, has no free connection, waits for another
+    /// process to migrate it or for the rights that are granted after a migration, or is being migrated. A wrong password and a missing database are no outages.
     #[cfg(feature = "cluster")]
     #[must_use]
     pub fn is_outage(&self) -> bool {
         match self {
-            Self::OlderSchema { .. } => true,
+            Self::OlderSchema { .. } | Self::MissingRights { .. } => true,
             Self::Open { source, .. } | Self::Store { source, .. } => source.is_outage(),
             Self::NewerSchema { .. }
             | Self::UnknownSweep { .. }
@@ -205,7 +205,6 @@ impl LedgerError {
             | Self::OutOfRange { .. }
             | Self::Unreadable { .. }
             | Self::RowsAffected { .. }
-            | Self::MissingRights { .. }
             | Self::Closed { .. } => false,
         }
     }
@@ -371,6 +370,7 @@ mod tests {
         assert!(is_of_the_moment("55P03"));
         assert!(!["28P01", "3D000", "42501", "55006"].into_iter().any(is_of_the_moment));
         assert!(LedgerError::OlderSchema { found: 6, needed: 7 }.is_outage());
+        assert!(LedgerError::MissingRights { rights: "SELECT on ledger_version".to_owned() }.is_outage());
         assert!(!LedgerError::NewerSchema { found: 8, known: 7 }.is_outage());
     }
 

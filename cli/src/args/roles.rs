@@ -34,8 +34,9 @@ pub(crate) struct LedgerArgs {
     /// Connections to it
     #[arg(long, env = "REGATTA_DATABASE_CONNECTIONS", default_value_t = 8)]
     pub(crate) database_connections: u32,
-    /// Migration of the database to this version: by this process (migrate), or by `regatta migrate`, for which it waits (check)
-    #[arg(long, env = "REGATTA_SCHEMA", default_value = "migrate")]
+    /// Migration of the database to this version: by `regatta migrate`, for which this process waits (check), or by this process, whose login
+    /// must own the tables then (migrate)
+    #[arg(long, env = "REGATTA_SCHEMA", default_value = "check")]
     pub(crate) schema: Schema,
 }
 

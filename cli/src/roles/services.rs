@@ -196,7 +196,25 @@ fn with_sources(error: &dyn std::error::Error) -> String {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use clap::Parser;
+
     use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        ledger: LedgerArgs,
+    }
+
+    #[test]
+    fn a_role_leaves_the_schema_to_regatta_migrate_unless_somebody_says_otherwise() {
+        let schema = |words: &[&str]| {
+            let line = [&["worker", "--database-url", "postgres://h/d"][..], words].concat();
+            Line::parse_from(line).ledger.schema
+        };
+        assert_eq!(schema(&[]), Schema::Check);
+        assert_eq!(schema(&["--schema", "migrate"]), Schema::Migrate);
+    }
 
     #[test]
     fn certificates_of_the_database_may_come_from_its_usual_variables() {

@@ -1,6 +1,7 @@
 //! Migrates a schema to this build's version, or checks that it has it.
 
 use deadpool_postgres::{GenericClient, Object};
+use tokio_postgres::error::SqlState;
 
 use crate::ledger::schema::Admits::{Both, NoOther, Previous};
 use crate::ledger::schema::{Step, check_newer, check_older, newest, step};
@@ -77,9 +78,14 @@ impl Migrations {
             Schema::Migrated => self.apply(client).await,
             Schema::AsItIs => self.find(client).await,
         };
-        let found = done.map_err(|error| LedgerError::Open {
-            location: location.to_owned(),
-            source: StoreError::Postgres { source: error },
+        let found = done.map_err(|error| match schema {
+            // Between a migration of an empty database and the grants that follow it.
+            Schema::AsItIs if error.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                LedgerError::MissingRights { rights: format!("SELECT on {}", self.table) }
+            }
+            Schema::AsItIs | Schema::Migrated => {
+                LedgerError::Open { location: location.to_owned(), source: StoreError::Postgres { source: error } }
+            }
         })?;
         check_newer(self.steps, found.version, found.admits_previous)?;
         match schema {
