@@ -153,6 +153,10 @@ pub(crate) mod tests {
                 "for another name than the address has; use the name",
             ),
             (asked(&ours.issue_expired("localhost").unwrap(), None, &right, None).await, "has expired; renew it there"),
+            (
+                asked(&ours.issue_for_later("localhost").unwrap(), None, &right, None).await,
+                "is not valid yet; set the clock",
+            ),
         ];
         for (answer, reason) in problems {
             let problem = answer.unwrap_err();

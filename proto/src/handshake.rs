@@ -15,10 +15,11 @@ impl TlsOptions {
 }
 
 /// Reasons for which a handshake fails, and words of errors by which each is known: of rustls, of its alerts, and of PostgreSQL.
-const REASONS: [(Reason, &[&str]); 7] = [
+const REASONS: [(Reason, &[&str]); 8] = [
     (Reason::UnknownAuthority, &["UnknownIssuer"]),
     (Reason::OtherName, &["certificate not valid for name"]),
     (Reason::Expired, &["certificate expired"]),
+    (Reason::NotYet, &["certificate not valid yet"]),
     (Reason::NotShown, &["fatal alert: CertificateRequired", "requires a valid client certificate"]),
     (
         Reason::NotTaken,
@@ -43,6 +44,7 @@ enum Reason {
     UnknownAuthority,
     OtherName,
     Expired,
+    NotYet,
     NotShown,
     NotTaken,
     NoTls,
@@ -63,6 +65,10 @@ pub fn handshake_advice(told: &str, options: TlsOptions) -> Option<String> {
             .to_owned(),
         Reason::Expired => {
             "the server's certificate has expired; renew it there, or set the clock of this machine right".to_owned()
+        }
+        Reason::NotYet => {
+            "the server's certificate is not valid yet; set the clock of this machine right, or have the server show one that is in force"
+                .to_owned()
         }
         Reason::NotShown => match identity {
             Some(identity) => {
@@ -113,6 +119,7 @@ mod tests {
         assert!(about("received fatal alert: CertificateRequired").ends_with("with --client-cert and --client-key"));
         assert!(about("received fatal alert: UnknownCA").contains("did not take the client certificate"));
         assert!(about("invalid peer certificate: certificate expired: verified at time 3").contains("clock"));
+        assert!(about("invalid peer certificate: certificate not valid yet: verification time 3").contains("clock"));
         let ended = "client error (Canceled): operation was canceled: connection was not ready";
         assert!(about(ended).ends_with("name one of an authority that it knows with --client-cert and --client-key"));
         assert_eq!(about("connection refused"), "");

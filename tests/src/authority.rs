@@ -79,6 +79,16 @@ impl Authority {
         })
     }
 
+    /// A certificate for `host` that begins long after this test.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn issue_for_later(&self, host: &str) -> Result<Identity, HarnessError> {
+        self.issue_as(host, "later", |params| {
+            (params.not_before, params.not_after) = (date_time_ymd(2999, 1, 1), date_time_ymd(3000, 1, 1));
+        })
+    }
+
     fn issue_as(
         &self,
         host: &str,

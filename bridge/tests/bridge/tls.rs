@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use regatta_bridge::{Bridge, BridgePlace};
-use regatta_tests::{Authority, Identity, ServerTls};
+use regatta_tests::{Authority, Identity, Logged, ServerTls};
 use reqwest::{Certificate, Client};
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ async fn an_agent_that_trusts_the_bridges_authority_is_answered_and_no_other_ask
 }
 
 #[tokio::test]
-async fn where_agents_are_asked_for_certificates_only_those_of_their_authority_ask_anything() {
+async fn where_agents_are_asked_for_certificates_only_those_of_their_authority_ask_anything_and_the_log_says_why() {
     let folder = tempfile::tempdir().unwrap();
     let ours = Authority::new(folder.path(), "ours").unwrap();
     let theirs = Authority::new(folder.path(), "theirs").unwrap();
@@ -92,8 +92,16 @@ async fn where_agents_are_asked_for_certificates_only_those_of_their_authority_a
         agent,
     };
     assert_eq!(with(Some(ours.issue("agent").unwrap())).asked().await.as_deref(), Ok("hello (1)"));
-    let others = [None, Some(theirs.issue("agent").unwrap()), Some(ours.issue_expired("agent").unwrap())];
-    for other in others {
+    let others = [
+        (None, "peer sent no certificates"),
+        (Some(theirs.issue("agent").unwrap()), "UnknownIssuer"),
+        (Some(ours.issue_expired("agent").unwrap()), "certificate expired"),
+    ];
+    for (other, reason) in others {
+        let (logged, _listening) = Logged::listen();
         with(other).asked().await.unwrap_err();
+        let said = logged.lines();
+        let told = "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate, and show one";
+        assert!(said.iter().any(|line| line.contains(told) && line.contains(reason)), "{reason}: {said:?}");
     }
 }
