@@ -43,9 +43,12 @@ fn field(value: &Value) -> String {
     }
 }
 
+/// Beginnings of what spreadsheets compute, the wide forms of some locales among them.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
 /// `text` as a field that no spreadsheet takes for a formula: what a model answered is opened by people who trust their own files.
 fn harmless(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) && text.parse::<f64>().is_err() {
+    match text.starts_with(FORMULA) && text.parse::<f64>().is_err() {
         true => format!("'{text}"),
         false => text.to_owned(),
     }
@@ -58,6 +61,7 @@ mod tests {
     #[test]
     fn what_a_spreadsheet_would_compute_is_marked_as_text() {
         assert_eq!(field(&Value::text("=HYPERLINK(\"http://x\")")), "'=HYPERLINK(\"http://x\")");
+        assert_eq!(field(&Value::text("＝1+1")), "'＝1+1");
         assert_eq!(field(&Value::text("-1.5")), "-1.5");
     }
 
