@@ -40,6 +40,7 @@ async fn in_specs(marked: &Marked, token: &str) -> Vec<Place> {
         agent(format!("command: [sh], pass_env: ['{MISPLACED}-/+']"), "agents.mine.pass_env"),
         agent(format!("url: 'http://user:{MISPLACED}@{echo}/run'"), "agents.mine.url"),
         agent(format!("url: 'http://{echo}/run?api_key={MISPLACED}'"), "holds api_key"),
+        agent(format!("url: 'http://{echo}/run?code={MISPLACED}'"), "holds code"),
     ];
     let mut places = Vec::new();
     for (old, new, told) in cases {

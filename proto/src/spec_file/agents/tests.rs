@@ -111,6 +111,8 @@ fn values_of_variables_and_addresses_in_a_spec_are_no_secrets() {
         ("env: { A: b }", "env: { sk-1: b }", "mine.env: must hold names of environment variables"),
         ("[VIRTUAL_ENV]", "[sk-1]", "mine.pass_env: must hold names of environment variables"),
         (command, "url: 'http://127.0.0.1:1/?a=b&token=sk-1'", "holds token, which may be a secret"),
+        (command, "url: 'https://agents.example/api/run?code=sk-1'", "holds code, which may be a secret"),
+        (command, "url: 'https://agents.example/run?sv=1&Sig=sk-1'", "holds Sig, which may be a secret"),
         (command, "url: 'http:sk-1@127.0.0.1:1/'", "must begin with http:// or https://"),
     ];
     for (from, to, expected) in cases {
