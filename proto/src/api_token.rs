@@ -1,5 +1,6 @@
 //! Tokens of a coordinator's API: `rgt_ID_SECRET`, so that secret scanners recognise them, and people can tell them apart by id.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use crate::{Digest, TokenId};
@@ -47,6 +48,30 @@ impl ApiToken {
         &self.text
     }
 
+    /// `text` with `rgt_ID_…` in place of every token in it: people take a token for its id, and addresses are written down.
+    #[must_use]
+    pub fn without_secrets(text: &str) -> Cow<'_, str> {
+        const LENGTH: usize = PREFIX.len() + ID_DIGITS + 1 + SECRET_DIGITS;
+        let (mut out, mut rest) = (String::new(), text);
+        while let Some(at) = rest.find(PREFIX) {
+            let (before, from) = rest.split_at(at);
+            out.push_str(before);
+            out.push_str(PREFIX);
+            if let Some(token) = from.get(..LENGTH).and_then(Self::parse) {
+                out.push_str(token.id.as_str());
+                out.push_str("_…");
+                rest = &from[LENGTH..];
+            } else {
+                rest = &from[PREFIX.len()..];
+            }
+        }
+        if out.is_empty() {
+            return text.into();
+        }
+        out.push_str(rest);
+        out.into()
+    }
+
     /// Digest of the whole token.
     #[must_use]
     pub fn digest(&self) -> Digest {
@@ -76,6 +101,18 @@ mod tests {
         let read = ApiToken::parse(token.text()).unwrap();
         assert_eq!((read.id(), read.digest()), (token.id(), Digest::of(token.text().as_bytes())));
         assert!(!format!("{read:?}").contains("0909"));
+    }
+
+    #[test]
+    fn a_text_keeps_the_ids_of_the_tokens_in_it_and_no_secret() {
+        let token = ApiToken::of([7; 6], [9; 32]).unwrap().text().to_owned();
+        let without = |text: &str| ApiToken::without_secrets(text).into_owned();
+        let id = "rgt_070707070707_…";
+        assert_eq!(without(&format!("POST /v1/tokens/{token}/revoke")), format!("POST /v1/tokens/{id}/revoke"));
+        assert_eq!(without(&format!("{token}{token}0 rgt_ é")), format!("{id}{id}0 rgt_ é"));
+        for plain in ["", "rgt_", "rgt_0707_é", "GET /v1/sweeps/rgt_9"] {
+            assert_eq!(without(plain), plain);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Arguments of `regatta token` and `regatta audit`.
 
 use clap::{Args, Subcommand};
-use regatta_proto::{OwnerName, Scopes, TokenId};
+use regatta_proto::{ApiToken, IdError, OwnerName, Scopes, TokenId};
 
 use super::ClientArgs;
 
@@ -68,10 +68,16 @@ pub(crate) struct ListTokensArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RevokeTokenArgs {
-    /// The token's id, the part between the first `_` and the second; never the whole token
+    /// The token's id, the part between the first `_` and the second; of a whole token only that is sent
+    #[arg(value_parser = id_of_token)]
     pub(crate) id: TokenId,
     #[command(flatten)]
     pub(crate) client: ClientArgs,
+}
+
+/// The id that `text` is, or that of the token that it is: a secret would stand in the address of the request.
+fn id_of_token(text: &str) -> Result<TokenId, IdError> {
+    ApiToken::parse(text.trim()).map_or_else(|| text.parse(), |token| Ok(token.id().clone()))
 }
 
 #[derive(Debug, Args)]
@@ -104,4 +110,18 @@ pub(crate) struct AuditArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_whole_token_the_id_alone_is_sent() {
+        let token = ApiToken::of([7; 6], [9; 32]).unwrap();
+        for given in [token.text(), token.id().as_str()] {
+            assert_eq!(id_of_token(given).unwrap(), *token.id());
+        }
+        assert!(id_of_token("no/id").is_err());
+    }
 }

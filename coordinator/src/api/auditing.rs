@@ -10,9 +10,10 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use regatta_backends::{AuditOutcome, AuditResult, LedgerError, NewAuditEntry};
-use regatta_proto::Scope;
+use regatta_proto::{ApiToken, Digest, Scope};
 use serde::Deserialize;
 
+use super::Access;
 use super::guard::{Guard, Refusal, lacks};
 use super::rates::CHANGES_MAX;
 use crate::Principal;
@@ -72,7 +73,7 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
     };
     let named = request.extract_parts::<RawPathParams>().await.ok();
     let named = named.as_ref().and_then(|params| params.iter().next()).map(|(_, value)| value);
-    let subject = text(named.unwrap_or_else(|| request.uri().path()));
+    let subject = text(&guard.without_operators_token(named.unwrap_or_else(|| request.uri().path())));
     let entry = NewAuditEntry {
         at: now,
         actor: principal.owner.to_string(),
@@ -149,16 +150,27 @@ fn reason(body: &[u8]) -> String {
     serde_json::from_slice(body).map_or_else(|_| String::from_utf8_lossy(body).into_owned(), |told: Told| told.error)
 }
 
-/// `said` as it can be stored and shown: short, and without control characters.
+/// `said` as it can be stored and shown: short, and without control characters and secrets of tokens.
 fn text(said: &str) -> String {
     short(said, TEXT_MAX)
 }
 
 fn short(said: &str, characters: usize) -> String {
+    // Before it is cut: a cut through a token would leave the beginning of its secret.
+    let said = ApiToken::without_secrets(said);
     said.chars().take(characters).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 impl Guard {
+    /// `path`, or a part of one, without the operator's token, which has no form by which it is known.
+    fn without_operators_token(&self, path: &str) -> String {
+        let Access::Tokens { operator: Some(operator) } = &self.config.access else { return path.to_owned() };
+        let is_it = |part: &str| Digest::of(part.as_bytes()) == *operator;
+        let parts: Vec<&str> =
+            path.split('/').map(|part| if is_it(part) { "operator's-token" } else { part }).collect();
+        parts.join("/")
+    }
+
     /// Writes a login at the pages to the audit log; `false` if it cannot be written, or if there were too many lately.
     pub(super) async fn note_log_in(&self, principal: &Principal, method: &Method, path: &str) -> bool {
         let now = self.coordinator.clock.now();
@@ -204,7 +216,7 @@ impl Guard {
             credential: principal
                 .map_or_else(|| "none".to_owned(), |principal| text(&principal.credential.to_string())),
             action: "request".to_owned(),
-            subject: text(&format!("{method} {path}")),
+            subject: text(&format!("{method} {}", self.without_operators_token(path))),
         };
         let detail = text(&format!("{}: {}{more}", refusal.status.as_u16(), refusal.problem));
         let result = AuditResult { at: now, outcome: AuditOutcome::Refused, subject: entry.subject.clone(), detail };

@@ -169,7 +169,13 @@ pub(super) async fn revoke(State(coordinator): Api, Path(id): Path<TokenId>) -> 
     let found = coordinator.ledger.revoke_token(&id, coordinator.clock.now()).await;
     match found.map_err(|error| CoordinatorError::from(error).into_response())? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(refuse(StatusCode::NOT_FOUND, format!("there is no token {id}; `regatta token list` lists them"))),
+        false => Err(refuse(
+            StatusCode::NOT_FOUND,
+            format!(
+                "there is no token with the id that was given, of {} characters; `regatta token list` lists them",
+                id.as_str().len()
+            ),
+        )),
     }
 }
 

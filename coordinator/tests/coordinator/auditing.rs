@@ -169,6 +169,24 @@ async fn what_the_audit_log_cannot_take_is_not_done() {
 }
 
 #[tokio::test]
+async fn who_takes_a_token_for_its_id_has_not_written_down_its_secret() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let desk = Desk::open(&stage, &process);
+    let alice = desk.token(1, "alice", &["read"], json!({})).await;
+    let operators = "operators-own-0123456789abcdef";
+    let other = Desk::open_for(&stage, &process, operators);
+    for (asking, expected) in [(operators, 404), (alice.as_str(), 403), ("a guess", 401)] {
+        for named in [alice.as_str(), operators] {
+            assert_eq!(other.status(asking, "POST", &format!("/v1/tokens/{named}/revoke")).await, expected);
+        }
+    }
+    let entries = format!("{:?}", desk.audit().await);
+    assert!(entries.contains("rgt_010101010101_…") && entries.contains("operator's-token"), "{entries}");
+    assert!(!entries.contains(&alice[17..]) && !entries.contains(operators), "{entries}");
+}
+
+#[tokio::test]
 async fn no_token_is_in_the_ledger_or_the_audit_log() {
     let stage = Stage::set().await;
     let process = stage.process();

@@ -31,7 +31,12 @@ fn token(number: u8) -> ApiToken {
 
 impl<'a> Desk<'a> {
     pub(crate) fn open(stage: &'a Stage, process: &Process) -> Self {
-        let access = Access::Tokens { operator: Some(Digest::of(OPERATOR.as_bytes())) };
+        Self::open_for(stage, process, OPERATOR)
+    }
+
+    /// The same, where the operator's token is `operator`.
+    pub(crate) fn open_for(stage: &'a Stage, process: &Process, operator: &str) -> Self {
+        let access = Access::Tokens { operator: Some(Digest::of(operator.as_bytes())) };
         let config = ApiConfig { access, ..ApiConfig::default() };
         let (router, readers) = router_and_readers(process.coordinator.clone(), config);
         Self { stage, router, readers }
