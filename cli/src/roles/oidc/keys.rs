@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use regatta_proto::{TlsOptions, with_handshake_advice};
@@ -68,11 +68,17 @@ pub(super) fn address(text: &str) -> anyhow::Result<Url> {
         let host = host.trim_matches(['[', ']']);
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     });
-    ensure!(
-        url.scheme() == "https" || (url.scheme() == "http" && is_here),
-        "{url} is not of https: whoever is on the way could sign tokens"
-    );
-    Ok(url)
+    if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
+        return Ok(url);
+    }
+    bail!("{} is not of https: whoever is on the way could sign tokens", shown(&url))
+}
+
+/// An address as errors and logs have it: its query may hold a key of the issuer's.
+fn shown(place: &Url) -> Url {
+    let mut shown = place.clone();
+    shown.set_query(None);
+    shown
 }
 
 impl Keys {
@@ -176,9 +182,7 @@ impl Keys {
 
     async fn document<T: DeserializeOwned>(&self, place: Url) -> anyhow::Result<T> {
         let request = self.client.get(place.clone());
-        // A query may hold a key of the issuer's, and what is said of this is logged.
-        let mut place = place;
-        place.set_query(None);
+        let place = shown(&place);
         let failed = || format!("failed to fetch {place}");
         let mut response = request.send().await.map_err(reqwest::Error::without_url).with_context(failed)?;
         ensure!(response.status().is_success(), "{place} answers {}", response.status());

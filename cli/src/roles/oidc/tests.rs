@@ -378,6 +378,12 @@ async fn an_issuer_whose_certificate_is_a_strangers_is_asked_for_no_keys_and_the
 }
 
 #[test]
+fn a_key_in_the_address_of_an_issuers_keys_is_not_told() {
+    let refused = keys::address("http://login.example/keys?key=hidden").unwrap_err().to_string();
+    assert!(refused.contains("http://login.example/keys is not of https") && !refused.contains("hidden"), "{refused}");
+}
+
+#[test]
 fn what_is_wrong_with_an_issuer_is_said_with_its_place() {
     let refused = |field: &str, value: Value| {
         let mut declared = json!({ "issuer": "https://login.example", "audience": "regatta", "everybody": ["read"] });
