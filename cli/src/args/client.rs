@@ -17,7 +17,7 @@ const ON_THIS_MACHINE: &str = "http://127.0.0.1:8080";
 pub(crate) struct ClientArgs {
     /// Address of the coordinator; http://127.0.0.1:8080 when left out
     // Not a default of the parser: whoever names no coordinator and misspells a run's directory did not mean one.
-    #[arg(long, env = "REGATTA_COORDINATOR")]
+    #[arg(long, env = "REGATTA_COORDINATOR", hide_env_values = true)]
     pub(crate) coordinator: Option<String>,
     /// Token, if the coordinator asks for one; better in the variable, because others on this machine see arguments
     #[arg(long, env = "REGATTA_TOKEN", hide_env_values = true)]

@@ -64,7 +64,7 @@ pub(crate) struct BlobArgs {
     #[arg(long, env = "REGATTA_BUCKET_PREFIX", default_value = "")]
     pub(crate) bucket_prefix: String,
     /// Address of an S3-compatible server; AWS itself when left out
-    #[arg(long, env = "S3_ENDPOINT")]
+    #[arg(long, env = "S3_ENDPOINT", hide_env_values = true)]
     pub(crate) s3_endpoint: Option<String>,
     #[command(flatten)]
     pub(crate) certificates: S3CertificateArgs,
@@ -109,7 +109,7 @@ pub(crate) struct StoresArgs {
     #[arg(long, env = "REGATTA_BUCKET_PREFIX", default_value = "")]
     pub(crate) bucket_prefix: String,
     /// Address of an S3-compatible server; AWS itself when left out
-    #[arg(long, env = "S3_ENDPOINT")]
+    #[arg(long, env = "S3_ENDPOINT", hide_env_values = true)]
     pub(crate) s3_endpoint: Option<String>,
     #[command(flatten)]
     pub(crate) certificates: S3CertificateArgs,
