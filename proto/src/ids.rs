@@ -371,6 +371,9 @@ mod tests {
             assert!(TokenId::new(bad).is_err(), "{bad}");
             assert!(format!("{bad}/model").parse::<crate::ModelRef>().is_err(), "{bad}");
         }
+        for bad in ["", "a\u{1b}]0;b", "a\nb", "a\u{9b}b"] {
+            assert!(ItemId::new(bad).is_err(), "{bad:?}");
+        }
         for bad in ["sim/", "sim/a\u{1b}b", "sim/a\nb", "/m", "sim"] {
             assert!(bad.parse::<crate::ModelRef>().is_err(), "{bad:?}");
         }
