@@ -1,5 +1,6 @@
 //! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own,
-//! but for the two things that all listeners share: [`listen`] opens them, and [`WriteTimeout`] is the limit around their connections.
+//! but for what listeners share: [`listen`] opens them, [`WriteTimeout`] is the limit around their connections, and [`SharedTurns`] are turns at
+//! what takes memory.
 //!
 //! | format | route | source of the field names |
 //! |---|---|---|
@@ -49,6 +50,7 @@ mod sending;
 mod sse_encoder;
 mod thinking;
 mod tools;
+mod turns;
 mod write_timeout;
 
 pub use answer::{Answer, Stamp};
@@ -60,4 +62,5 @@ pub use parts::{Part, part, parts};
 pub use request_body::{BODY_TIME_MAX, NoBody, read_body};
 pub use sending::{SEND_MAX, hold_until_sent};
 pub use sse_encoder::{SseEncoder, at_once};
+pub use turns::{SharedTurns, Turn};
 pub use write_timeout::{WRITE_STALL_MAX, WriteTimeout};
