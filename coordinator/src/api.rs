@@ -317,7 +317,7 @@ async fn doctor(
     State(turns): State<Turns>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Response, Response> {
-    let turn = turns.answer(&principal.owner).await?;
+    let turn = turns.diagnosis(&principal.owner).await?;
     let diagnosis = coordinator.diagnose().await.map_err(IntoResponse::into_response)?;
     Ok(content::send_json(&diagnosis, turn))
 }

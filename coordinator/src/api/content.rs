@@ -28,6 +28,8 @@ const UPLOADS_MAX: usize = 4;
 const DOWNLOADS_MAX: usize = 4;
 /// Answers about one sweep or one schedule that are made and sent at once: one with fifty thousand cells has some tens of megabytes in memory.
 const ANSWERS_MAX: usize = 4;
+/// Diagnoses made at once, apart from other answers, which may wait for what a diagnosis is asked about.
+const DIAGNOSES_MAX: usize = 2;
 /// Submissions planned at once: each has its data sets in memory.
 const PLANS_MAX: usize = 1;
 /// Longest wait for one's turn, and longest pause between two pieces of a body.
@@ -42,13 +44,20 @@ pub(super) struct Turns {
     uploads: SharedTurns<OwnerName>,
     downloads: SharedTurns<OwnerName>,
     answers: SharedTurns<OwnerName>,
+    diagnoses: SharedTurns<OwnerName>,
     plans: SharedTurns<OwnerName>,
 }
 
 impl Default for Turns {
     fn default() -> Self {
         let of = |all: usize| SharedTurns::new(all, (all - 1).max(1));
-        Self { uploads: of(UPLOADS_MAX), downloads: of(DOWNLOADS_MAX), answers: of(ANSWERS_MAX), plans: of(PLANS_MAX) }
+        Self {
+            uploads: of(UPLOADS_MAX),
+            downloads: of(DOWNLOADS_MAX),
+            answers: of(ANSWERS_MAX),
+            diagnoses: of(DIAGNOSES_MAX),
+            plans: of(PLANS_MAX),
+        }
     }
 }
 
@@ -63,6 +72,10 @@ impl Turns {
 
     pub(super) async fn answer(&self, owner: &OwnerName) -> Result<Turn, Response> {
         turn(&self.answers, owner, "sweeps and schedules being looked at").await
+    }
+
+    pub(super) async fn diagnosis(&self, owner: &OwnerName) -> Result<Turn, Response> {
+        turn(&self.diagnoses, owner, "diagnoses being made").await
     }
 }
 
@@ -330,6 +343,7 @@ mod tests {
         assert_eq!(received.map(|file| file.bytes).unwrap(), 4);
         drop(turns.download(&other).await.unwrap());
         drop(turns.answer(&other).await.unwrap());
+        drop(turns.diagnosis(&slow).await.unwrap());
         assert_eq!(begun.elapsed(), Duration::ZERO);
         uploads.iter().for_each(tokio::task::JoinHandle::abort);
     }
