@@ -15,7 +15,7 @@ use crate::problem::Problem;
 
 /// Pages that are made or sent at once. Each may hold a whole transcript.
 const PAGES_MAX: usize = 4;
-/// Those of one reader: who takes pages slowly leaves the others a turn.
+/// Most of one reader: who takes pages slowly leaves the others a turn.
 const PAGES_OF_ONE_MAX: usize = 3;
 /// Longest wait for one's turn.
 const TURN_MAX: Duration = Duration::from_secs(30);

@@ -23,7 +23,7 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const SHORT_BYTES_MAX: usize = 128 << 10;
 /// Longer bodies that are held at once.
 const LONG_MAX: usize = 16;
-/// Those of one owner: whoever sends several slowly would hold as much of the budget as there is for all.
+/// Most of one owner: whoever sends several slowly would hold as much of the budget as there is for all.
 const LONG_OF_ONE_MAX: usize = 1;
 /// Longest wait for the turn of a long body.
 const LONG_WAIT: Duration = Duration::from_secs(30);
