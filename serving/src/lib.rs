@@ -1,6 +1,6 @@
 //! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own,
-//! but for what listeners share: [`listen`] opens them, [`WriteTimeout`] is the limit around their connections, and [`SharedTurns`] are turns at
-//! what takes memory.
+//! but for what listeners share: [`listen`] opens them, [`WriteTimeout`] is the limit around their connections, [`SharedTurns`] are turns at
+//! what takes memory, and a [`RareLine`] is one that strangers have a log written.
 //!
 //! | format | route | source of the field names |
 //! |---|---|---|
@@ -42,6 +42,7 @@ mod parts;
 mod probes;
 #[cfg(test)]
 mod properties;
+mod rare_line;
 mod reader;
 mod refused;
 mod request_body;
@@ -59,6 +60,7 @@ pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
 pub use listen::listen;
 pub use parts::{Part, part, parts};
+pub use rare_line::RareLine;
 pub use request_body::{BODY_TIME_MAX, NoBody, read_body};
 pub use sending::{SEND_MAX, hold_until_sent};
 pub use sse_encoder::{SseEncoder, at_once};
