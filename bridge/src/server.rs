@@ -14,7 +14,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use regatta_memory::ByteBudget;
 use regatta_proto::{Clock as _, SystemClock};
-use regatta_serving::WriteTimeout;
+use regatta_serving::{RareLine, WriteTimeout};
 use rustix::process::{Resource, getrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
@@ -39,6 +39,9 @@ const HEADERS_MAX: usize = 100;
 const IDLE_MAX: Duration = Duration::from_secs(15);
 /// Pause after a failed accept, which is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Strangers connect as often as they like.
+static REFUSED: RareLine = RareLine::new();
 
 /// The HTTP server of a process that all its sessions share. Dropping it closes every connection.
 pub struct Bridge {
@@ -196,11 +199,14 @@ async fn greet(stream: Stream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
     match timeout(IDLE_MAX, tls.accept(connection)).await {
         Ok(Ok(connection)) => converse(connection, peer, server).await,
         Ok(Err(error)) => {
-            tracing::warn!(
-                %error,
-                "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate, and show one where the \
-                 bridge asks for it?"
-            );
+            if let Some(left_out) = REFUSED.admit() {
+                tracing::warn!(
+                    %error,
+                    left_out,
+                    "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate, and show one where \
+                     the bridge asks for it?"
+                );
+            }
         }
         Err(_) => tracing::debug!("a connection to the bridge did not end its TLS handshake in time"),
     }

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use regatta_serving::WriteTimeout;
+use regatta_serving::{RareLine, WriteTimeout};
 use rustls::pki_types::CertificateDer;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -42,6 +42,9 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 const HEADERS_MAX: usize = 100;
 /// Pause after a failed accept, which is mostly a lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Strangers connect as often as they like.
+static REFUSED: RareLine = RareLine::new();
 
 /// Opens `address`; a taken port is a configuration error that says what to do.
 pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
@@ -107,7 +110,9 @@ fn serve_within(
                                     converse(stream, certificate, routes, stop, limits.head).await;
                                 }
                                 Ok(Err(error)) => {
-                                    tracing::warn!(%error, "refused a connection: its TLS handshake failed")
+                                    if let Some(left_out) = REFUSED.admit() {
+                                        tracing::warn!(%error, left_out, "refused a connection: its TLS handshake failed");
+                                    }
                                 }
                                 Err(_) => {}
                             },

@@ -95,8 +95,12 @@ fn certificates(path: &Path) -> anyhow::Result<Vec<CertificateDer<'static>>> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::time::Duration;
+
     use regatta_tests::Authority;
-    use tokio::net::TcpListener;
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::time::Instant;
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -176,6 +180,23 @@ pub(crate) mod tests {
             assert!(problem.contains(alert) || problem.contains(ended), "{problem}");
         }
         assert_eq!(asked(&server, Some(&right), &right, Some(&ours.issue("somebody").unwrap())).await, Ok(0));
+    }
+
+    #[tokio::test]
+    async fn a_handshake_that_never_begins_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (acceptor, stop) = (strangers(folder.path()), CancellationToken::new());
+        let serving = crate::listener::serve_tls(listener, Some(acceptor), 64, axum::Router::new(), stop.clone());
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        tokio::time::pause();
+        let begun = Instant::now();
+        assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0);
+        // A part of the fifteen seconds may have passed before the pause.
+        assert!((Duration::from_secs(14)..Duration::from_secs(16)).contains(&begun.elapsed()), "{:?}", begun.elapsed());
+        stop.cancel();
+        serving.await.unwrap();
     }
 
     #[test]

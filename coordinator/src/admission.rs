@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_backends::Blobs;
 use regatta_llm::RecordedVerdicts;
+use regatta_memory::parsed_bytes;
 use regatta_proto::{BenchmarkLock, BenchmarkName, Digest, EndpointName, Snapshot};
 
 use crate::{CoordinatorError, PlanError};
@@ -12,6 +13,8 @@ use crate::{CoordinatorError, PlanError};
 const FILES_MAX: usize = 10_000;
 /// Most bytes of all data sets and recorded verdicts of a submission: they are in memory while it is planned, and while it runs.
 const DATA_BYTES_MAX: u64 = 256 << 20;
+/// Bytes that a field of a table takes in memory beside its text: its place among the others of its row, and a key.
+const FIELD_BYTES: u64 = 272;
 /// Longest path of a file, in bytes.
 const PATH_BYTES_MAX: usize = 700;
 /// Most cells of a sweep.
@@ -60,6 +63,85 @@ pub(crate) fn check_data<'a>(
         );
     }
     Ok(())
+}
+
+/// Form of a file, where small values take many times their text once they are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Form {
+    Json,
+    JsonLines,
+    Table,
+}
+
+impl Form {
+    fn of(path: &str) -> Option<Self> {
+        match path.rsplit_once('.')?.1 {
+            "json" => Some(Self::Json),
+            "jsonl" => Some(Self::JsonLines),
+            "csv" => Some(Self::Table),
+            _ => None,
+        }
+    }
+
+    /// Memory that `content` takes once it is parsed, in bytes; an upper bound.
+    fn memory(self, content: &[u8]) -> u64 {
+        match self {
+            Self::Json => parsed_bytes(content),
+            Self::JsonLines => content.split(|byte| *byte == b'\n').map(parsed_bytes).sum(),
+            Self::Table => {
+                let fields = content.iter().filter(|byte| matches!(byte, b',' | b'\n')).count() as u64;
+                content.len() as u64 + fields * FIELD_BYTES
+            }
+        }
+    }
+}
+
+/// The data sets of a submission, which are stored, take no more than `most` bytes of memory once they are parsed: a process that has no more
+/// would end when it loads them, and again whenever it is started. Takes as long as reading them.
+///
+/// # Errors
+/// With the limit, or when a file cannot be read.
+pub(crate) async fn check_memory(
+    blobs: &Blobs,
+    data: &BTreeMap<BenchmarkName, Snapshot>,
+    most: u64,
+) -> Result<(), CoordinatorError> {
+    let mut known: BTreeMap<(Digest, Form), u64> = BTreeMap::new();
+    let mut bytes = 0_u64;
+    for file in data.values().flat_map(|snapshot| &snapshot.files) {
+        let taken = match Form::of(&file.path) {
+            None => file.size,
+            Some(form) => {
+                let found = known.get(&(file.digest, form)).copied();
+                match found {
+                    Some(taken) => taken,
+                    None => {
+                        let taken = memory_of(blobs, &file.digest, form).await?;
+                        known.insert((file.digest, form), taken);
+                        taken
+                    }
+                }
+            }
+        };
+        bytes = bytes.saturating_add(taken);
+        if bytes > most {
+            let problem = format!(
+                "may take more than {bytes} bytes of memory once it is parsed, at most {most} are allowed here; leave out files and columns \
+                 that the benchmark does not need, or have the operator give coordinators more memory"
+            );
+            return Err(PlanError::Field { field: "data".to_owned(), problem }.into());
+        }
+    }
+    Ok(())
+}
+
+async fn memory_of(blobs: &Blobs, digest: &Digest, form: Form) -> Result<u64, CoordinatorError> {
+    let content = blobs.get_content(digest).await?;
+    let counting = tokio::task::spawn_blocking(move || form.memory(&content));
+    counting.await.map_err(|error| {
+        let problem = format!("failed to read the file of the digest {digest}: {error}");
+        PlanError::Field { field: "data".to_owned(), problem }.into()
+    })
 }
 
 /// The recorded verdicts of a submission, which are stored, can be read by workers: with others each worker would try for ever to open the
@@ -139,6 +221,18 @@ mod tests {
         assert!(data([("f".to_owned(), 1), ("f".to_owned(), 1)]).is_err());
         assert!(data([("f".to_owned(), u64::MAX), ("g".to_owned(), u64::MAX)]).is_err());
         assert!(data((0..=FILES_MAX).map(|number| (number.to_string(), 0))).is_err());
+    }
+
+    #[test]
+    fn small_values_count_with_the_memory_that_they_take() {
+        let numbers = format!("{{\"a\":[{}]}}\n", vec!["0"; 1000].join(","));
+        let line = Form::JsonLines.memory(numbers.as_bytes());
+        assert!(line > 100 * 1000, "{line}");
+        assert_eq!(Form::JsonLines.memory(numbers.repeat(3).as_bytes()), 3 * line);
+        assert_eq!(Form::Json.memory(br#"["a long text, and nothing else"]"#), 353);
+        let empty = format!("a,b\n{}", ",\n".repeat(1000));
+        assert_eq!(Form::Table.memory(empty.as_bytes()), 2004 + 2002 * FIELD_BYTES);
+        assert_eq!((Form::of("a/b.jsonl"), Form::of("a.json/b.zip")), (Some(Form::JsonLines), None));
     }
 
     #[test]

@@ -28,8 +28,8 @@ use regatta_proto::{Digest, OwnerName, Scope, SweepId};
 use serde::Serialize;
 
 use crate::{
-    BearerVerifier, CellSoFar, CertificateRules, Coordinator, CoordinatorError, Diagnosis, GcRequest, GcResult,
-    Principal, Submission, Submitted, SweepStatus,
+    BearerVerifier, CertificateRules, Coordinator, CoordinatorError, GcRequest, GcResult, Principal, Submission,
+    Submitted,
 };
 
 use crate::schedules::schedule_of_night;
@@ -38,6 +38,7 @@ use self::auditing::{Gate, Subject, UPLOAD};
 use self::content::Turns;
 use self::guard::Guard;
 pub use self::guard::Readers;
+use self::holding::Holding;
 use self::pages::Wanted;
 pub use self::sources::{VerdictsPage, VerdictsRequest};
 pub use self::tokens::{QuotaRequest, TokenList, TokenRequest};
@@ -129,7 +130,7 @@ pub fn router(coordinator: Arc<Coordinator>, config: ApiConfig) -> axum::Router 
 
 /// The routes below `/v1`, and the people who may look at pages beside them: limits of tokens and refusals count for both together.
 pub fn router_and_readers(coordinator: Arc<Coordinator>, config: ApiConfig) -> (axum::Router, Readers) {
-    let bytes = config.bytes.clone();
+    let holding = Holding::within(config.bytes.clone());
     let guard = Guard::new(coordinator.clone(), config);
     let readers = Readers::new(guard.clone());
     let shared = Shared { coordinator, turns: Turns::default() };
@@ -139,7 +140,7 @@ pub fn router_and_readers(coordinator: Arc<Coordinator>, config: ApiConfig) -> (
         // A body is read once it is known that whoever sends it has the right to.
         let methods = match path {
             UPLOADS => methods,
-            _ => methods.route_layer(middleware::from_fn_with_state(bytes.clone(), holding::hold)),
+            _ => methods.route_layer(middleware::from_fn_with_state(holding.clone(), holding::hold)),
         };
         router = router.route(path, methods.route_layer(middleware::from_fn_with_state(gate, auditing::pass)));
     }
@@ -225,7 +226,7 @@ async fn upload(
     Path(digest): Path<Digest>,
     body: Body,
 ) -> Result<StatusCode, Response> {
-    let file = content::receive(&turns, digest, body).await?;
+    let file = content::receive(&turns, &principal.owner, digest, body).await?;
     // A task of its own: a client that goes away leaves no charge for what is not stored.
     let storing =
         tokio::spawn(async move { coordinator.store_upload(&principal.owner, &digest, file.path(), file.bytes).await });
@@ -255,7 +256,7 @@ async fn submit(
     Extension(principal): Extension<Principal>,
     Json(submission): Json<Submission>,
 ) -> Result<(Extension<Subject>, Json<Submitted>), Response> {
-    let _turn = turns.plan().await?;
+    let _turn = turns.plan(&principal.owner).await?;
     let submitted = async {
         // Such a name would be that of a night to come.
         if let Some(schedule) = schedule_of_night(&submission.spec.name)
@@ -277,9 +278,10 @@ async fn collect(State(coordinator): Api, Json(request): Json<GcRequest>) -> Res
 async fn list(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Query(wanted): Query<Wanted<PageMark>>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let read = |after: Option<PageMark>, limit| {
         let coordinator = &coordinator;
         async move { Ok(coordinator.ledger.sweeps_after(after.as_ref(), limit).await?) }.boxed()
@@ -288,16 +290,36 @@ async fn list(
     Ok(page.map_err(IntoResponse::into_response)?.send(turn))
 }
 
-async fn status(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<SweepStatus>, CoordinatorError> {
-    coordinator.status(&id).await.map(Json)
+async fn status(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<SweepId>,
+) -> Result<Response, Response> {
+    let turn = turns.answer(&principal.owner).await?;
+    let status = coordinator.status(&id).await.map_err(IntoResponse::into_response)?;
+    Ok(content::send_json(&status, turn))
 }
 
-async fn scores(State(coordinator): Api, Path(id): Path<SweepId>) -> Result<Json<Vec<CellSoFar>>, CoordinatorError> {
-    coordinator.so_far(&id).await.map(Json)
+async fn scores(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
+    Path(id): Path<SweepId>,
+) -> Result<Response, Response> {
+    let turn = turns.answer(&principal.owner).await?;
+    let scores = coordinator.so_far(&id).await.map_err(IntoResponse::into_response)?;
+    Ok(content::send_json(&scores, turn))
 }
 
-async fn doctor(State(coordinator): Api) -> Result<Json<Diagnosis>, CoordinatorError> {
-    coordinator.diagnose().await.map(Json)
+async fn doctor(
+    State(coordinator): Api,
+    State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
+) -> Result<Response, Response> {
+    let turn = turns.diagnosis(&principal.owner).await?;
+    let diagnosis = coordinator.diagnose().await.map_err(IntoResponse::into_response)?;
+    Ok(content::send_json(&diagnosis, turn))
 }
 
 /// Fails unless `principal` may change what belongs to `owner`.
@@ -313,14 +335,15 @@ fn check_owner(principal: &Principal, what: &str, owner: Option<&OwnerName>) -> 
 async fn files(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<SweepId>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let prefix = format!("sweeps/{id}/");
     let keys = coordinator.catalog().blobs().list(&prefix).await;
     let keys = keys.map_err(|error| CoordinatorError::from(error).into_response())?;
     let names: Vec<&str> = keys.iter().filter_map(|key| key.strip_prefix(&prefix)).collect();
-    Ok(content::send_list(&names, turn))
+    Ok(content::send_json(&names, turn))
 }
 
 /// By a file's name, so that browsers show reports and tables instead of saving them.
@@ -337,9 +360,10 @@ fn media_type(path: &str) -> &'static str {
 async fn file(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path((id, path)): Path<(SweepId, String)>,
 ) -> Response {
-    let turn = match turns.download().await {
+    let turn = match turns.download(&principal.owner).await {
         Ok(turn) => turn,
         Err(refused) => return refused,
     };

@@ -26,5 +26,5 @@ mod pool;
 
 pub use budget::{ByteBudget, ByteHolder, HeldBytes, TooLarge};
 pub use json::{ParsedBytes, parsed_bytes};
-pub use machine::default_bytes;
+pub use machine::{default_bytes, memory_bytes};
 pub use metrics::ByteMetrics;

@@ -14,10 +14,16 @@ const LIMITS: [&str; 2] = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/m
 /// A quarter of the memory of the container or machine, between 32 and 128 MiB.
 #[must_use]
 pub fn default_bytes() -> u64 {
+    budget_of(memory_bytes())
+}
+
+/// Bytes of memory of the container or machine; `None` where the system does not tell.
+#[must_use]
+pub fn memory_bytes() -> Option<u64> {
     let read = |path: &str| std::fs::read_to_string(Path::new(path)).ok();
     let limits = LIMITS.iter().filter_map(|path| limit(&read(path)?));
     let physical = read("/proc/meminfo").and_then(|text| physical(&text));
-    budget_of(limits.chain(physical).min())
+    limits.chain(physical).min()
 }
 
 /// The budget where so much memory can be had; `None` is unknown.

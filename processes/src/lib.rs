@@ -4,6 +4,7 @@
 
 mod account;
 mod cgroup;
+mod clearing;
 mod group;
 mod home;
 mod launcher;
@@ -20,7 +21,7 @@ mod survivors;
 pub use account::Account;
 pub use cgroup::{Cgroup, Cgroups};
 pub use group::Group;
-pub use home::{Place, home};
+pub use home::{Home, Place, home};
 pub use launcher::{Launch, check};
 pub use limits::{Cpus, Limits};
 pub use linked::LinkedProgram;

@@ -1,5 +1,6 @@
 //! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own,
-//! but for the two things that all listeners share: [`listen`] opens them, and [`WriteTimeout`] is the limit around their connections.
+//! but for what listeners share: [`listen`] opens them, [`WriteTimeout`] is the limit around their connections, [`SharedTurns`] are turns at
+//! what takes memory, and a [`RareLine`] is one that strangers have a log written.
 //!
 //! | format | route | source of the field names |
 //! |---|---|---|
@@ -41,6 +42,7 @@ mod parts;
 mod probes;
 #[cfg(test)]
 mod properties;
+mod rare_line;
 mod reader;
 mod refused;
 mod request_body;
@@ -49,6 +51,7 @@ mod sending;
 mod sse_encoder;
 mod thinking;
 mod tools;
+mod turns;
 mod write_timeout;
 
 pub use answer::{Answer, Stamp};
@@ -57,7 +60,9 @@ pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
 pub use listen::listen;
 pub use parts::{Part, part, parts};
+pub use rare_line::RareLine;
 pub use request_body::{BODY_TIME_MAX, NoBody, read_body};
 pub use sending::{SEND_MAX, hold_until_sent};
 pub use sse_encoder::{SseEncoder, at_once};
+pub use turns::{SharedTurns, Turn};
 pub use write_timeout::{WRITE_STALL_MAX, WriteTimeout};

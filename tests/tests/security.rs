@@ -96,6 +96,39 @@ async fn without_a_home_nothing_is_kept_where_others_could_have_prepared_it() {
 }
 
 #[tokio::test]
+async fn answers_and_what_was_begun_here_are_kept_in_folders_of_the_user_and_in_none_that_somebody_else_prepared() {
+    let folder = tempfile::tempdir().unwrap();
+    let (home, elsewhere) = (folder.path().join("home"), folder.path().join("elsewhere"));
+    std::fs::create_dir(&home).unwrap();
+    std::fs::create_dir(&elsewhere).unwrap();
+    let (_server, spec) = simulator(folder.path(), "homely", "api_key_env: none").await;
+    let run = async |name: &str| {
+        let mut run = regatta().unwrap();
+        run.arg("run").arg(&spec).args(["--cache", "read_write"]).arg("--output").arg(folder.path().join(name));
+        finish({
+            run.env("HOME", &home);
+            run
+        })
+        .await
+        .unwrap()
+    };
+    let output = run("first").await;
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for own in [".cache/regatta", ".cache/regatta/answers", ".local/state/regatta/begun"] {
+        let own = home.join(own);
+        assert_eq!(own.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{}", own.display());
+        assert!(!files(&own).is_empty(), "{}", own.display());
+    }
+    std::fs::rename(home.join(".cache/regatta"), folder.path().join("away")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, home.join(".cache/regatta")).unwrap();
+    let output = run("second").await;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(said.contains("is a link"), "{said}");
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[tokio::test]
 async fn a_store_that_somebody_else_prepared_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let (elsewhere, directory) = (folder.path().join("elsewhere"), folder.path().join("run"));

@@ -14,6 +14,7 @@ use axum::routing::get;
 use futures::future::BoxFuture;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use regatta_serving::RareLine;
 use serde::Deserialize;
 
 use crate::forms::{self, FormLimit};
@@ -235,7 +236,10 @@ async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> R
             response
         }
         Ok(_) | Err(_) => {
-            tracing::warn!("refused a token at the pages' form");
+            static REFUSED: RareLine = RareLine::new();
+            if let Some(left_out) = REFUSED.admit() {
+                tracing::warn!(left_out, "refused a token at the pages' form");
+            }
             let mut response = page_of_form(wanted.path(), true);
             *response.status_mut() = StatusCode::UNAUTHORIZED;
             response

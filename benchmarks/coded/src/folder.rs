@@ -5,9 +5,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path};
 
-use regatta_processes::Account;
+use regatta_processes::{Account, Home};
 use regatta_proto::FileSet;
-use tempfile::TempDir;
 
 /// Mode of the folder itself: only the user that runs the program can enter it.
 const PRIVATE_MODE: u32 = 0o500;
@@ -15,11 +14,9 @@ const PRIVATE_MODE: u32 = 0o500;
 /// write all the same.
 const FILE_MODE: u32 = 0o444;
 const FOLDER_MODE: u32 = 0o555;
-/// Mode of folders while they are filled and when they are removed.
-const OPEN_MODE: u32 = 0o755;
 
 /// An unpacked folder, which is removed on drop.
-pub(crate) struct Folder(TempDir);
+pub(crate) struct Folder(Home);
 
 impl Folder {
     /// Unpacks `files` into a folder that only this user and `account` can read.
@@ -42,13 +39,6 @@ impl Folder {
 
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // If this fails, removing the folder fails too, and it stays until the system cleans its temporary folder.
-        let _ = set_modes(self.0.path(), OPEN_MODE);
     }
 }
 

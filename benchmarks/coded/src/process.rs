@@ -8,11 +8,11 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use regatta_processes::{
-    Cgroup, Cgroups, Group, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home, keep_to_ourselves,
+    Cgroup, Cgroups, Group, Home, Launch, Namespaces, Place, check, end_survivors, gain_nothing, home,
+    keep_to_ourselves,
 };
 use regatta_proto::plain_message;
 use serde_json::value::RawValue;
-use tempfile::TempDir;
 
 use crate::permissions::Start;
 use crate::pipes::{Pipes, Silence, pause};
@@ -51,7 +51,7 @@ pub(crate) struct Process {
     cgroup: Option<Cgroup>,
     pipes: Pipes,
     /// Removed when the process group has ended.
-    home: TempDir,
+    home: Home,
     /// Number of calls that were sent.
     pub(crate) calls: u64,
     is_over: bool,

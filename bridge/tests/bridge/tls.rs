@@ -6,6 +6,9 @@ use regatta_bridge::{Bridge, BridgePlace};
 use regatta_tests::{Authority, Identity, Logged, ServerTls};
 use reqwest::{Certificate, Client};
 use serde_json::Value;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+use tokio::time::{Duration, Instant};
 
 use crate::harness::{Session, chat, client, said};
 
@@ -104,4 +107,22 @@ async fn where_agents_are_asked_for_certificates_only_those_of_their_authority_a
         let told = "refused a connection to the bridge: its TLS handshake failed; does the agent trust its certificate, and show one";
         assert!(said.iter().any(|line| line.contains(told) && line.contains(reason)), "{reason}: {said:?}");
     }
+}
+
+#[tokio::test]
+async fn a_handshake_that_never_begins_is_not_waited_for() {
+    // Installs the cryptography.
+    client();
+    let folder = tempfile::tempdir().unwrap();
+    let identity = Authority::new(folder.path(), "ours").unwrap().issue("localhost").unwrap();
+    let acceptor = ServerTls { identity, client_authority: None }.acceptor().unwrap();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let place = BridgePlace { listen, advertised: None, tls: Some(acceptor) };
+    let bridge = Bridge::start(place, regatta_memory::ByteBudget::default()).await.unwrap();
+    let mut silent = TcpStream::connect(bridge.address()).await.unwrap();
+    tokio::time::pause();
+    let begun = Instant::now();
+    assert_eq!(silent.read(&mut [0; 1]).await.unwrap(), 0);
+    // A part of the fifteen seconds may have passed before the pause.
+    assert!((Duration::from_secs(14)..Duration::from_secs(16)).contains(&begun.elapsed()), "{:?}", begun.elapsed());
 }

@@ -34,6 +34,9 @@ use crate::signals::Leaving;
 use crate::tls::{self, Identity};
 use crate::{embedded, listener, telemetry, traces};
 
+/// Part of the memory of container or machine that the data of a submission may take: it is in memory beside that of sweeps that run.
+const DATA_PART: u64 = 2;
+
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();
     let leaving = Leaving::on_signals()?;
@@ -62,6 +65,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         doubtful_after: Duration::from_secs(args.doubtful_after_s),
         keep_unused: args.keep_unused_h.map(|hours| SignedDuration::from_hours(i64::from(hours))),
         cached_days: args.cached_days.map(u32::from),
+        data_memory: regatta_memory::memory_bytes().map(|bytes| bytes / DATA_PART),
         ..CoordinatorConfig::default()
     };
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());

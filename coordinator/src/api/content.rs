@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
@@ -12,11 +11,10 @@ use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::{Stream, StreamExt as _, stream};
-use regatta_proto::Digest;
-use regatta_serving::hold_until_sent;
+use regatta_proto::{Digest, OwnerName};
+use regatta_serving::{SharedTurns, Turn, hold_until_sent};
 use serde::Serialize;
 use tempfile::NamedTempFile;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Problem;
 use crate::CoordinatorError;
@@ -28,6 +26,10 @@ pub(super) const FILE_BYTES_MAX: u64 = 256 << 20;
 const UPLOADS_MAX: usize = 4;
 /// Files and lists sent at once. A file has a piece in memory; a list, and an input of a sweep, whose digest is checked first, the whole of it.
 const DOWNLOADS_MAX: usize = 4;
+/// Answers about one sweep or one schedule that are made and sent at once: one with fifty thousand cells has some tens of megabytes in memory.
+const ANSWERS_MAX: usize = 4;
+/// Diagnoses made at once, apart from other answers, which may wait for what a diagnosis is asked about.
+const DIAGNOSES_MAX: usize = 2;
 /// Submissions planned at once: each has its data sets in memory.
 const PLANS_MAX: usize = 1;
 /// Longest wait for one's turn, and longest pause between two pieces of a body.
@@ -36,39 +38,52 @@ const TURN_MAX: Duration = Duration::from_secs(30);
 /// Lets pages load and run nothing. Reports hold what models wrote, and are served from where the API is.
 const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
-/// Turns at what takes memory or disk.
+/// Turns at what takes memory or disk. Nobody has all of a kind, where there are several, so that who sends or reads slowly holds nobody else up.
 #[derive(Debug, Clone)]
 pub(super) struct Turns {
-    uploads: Arc<Semaphore>,
-    downloads: Arc<Semaphore>,
-    plans: Arc<Semaphore>,
+    uploads: SharedTurns<OwnerName>,
+    downloads: SharedTurns<OwnerName>,
+    answers: SharedTurns<OwnerName>,
+    diagnoses: SharedTurns<OwnerName>,
+    plans: SharedTurns<OwnerName>,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        let of = |count| Arc::new(Semaphore::new(count));
-        Self { uploads: of(UPLOADS_MAX), downloads: of(DOWNLOADS_MAX), plans: of(PLANS_MAX) }
+        let of = |all: usize| SharedTurns::new(all, (all - 1).max(1));
+        Self {
+            uploads: of(UPLOADS_MAX),
+            downloads: of(DOWNLOADS_MAX),
+            answers: of(ANSWERS_MAX),
+            diagnoses: of(DIAGNOSES_MAX),
+            plans: of(PLANS_MAX),
+        }
     }
 }
 
 impl Turns {
-    pub(super) async fn plan(&self) -> Result<OwnedSemaphorePermit, Response> {
-        turn(&self.plans, "sweeps being planned").await
+    pub(super) async fn plan(&self, owner: &OwnerName) -> Result<Turn, Response> {
+        turn(&self.plans, owner, "sweeps being planned").await
     }
 
-    pub(super) async fn download(&self) -> Result<OwnedSemaphorePermit, Response> {
-        turn(&self.downloads, "files and lists being fetched").await
+    pub(super) async fn download(&self, owner: &OwnerName) -> Result<Turn, Response> {
+        turn(&self.downloads, owner, "files and lists being fetched").await
+    }
+
+    pub(super) async fn answer(&self, owner: &OwnerName) -> Result<Turn, Response> {
+        turn(&self.answers, owner, "sweeps and schedules being looked at").await
+    }
+
+    pub(super) async fn diagnosis(&self, owner: &OwnerName) -> Result<Turn, Response> {
+        turn(&self.diagnoses, owner, "diagnoses being made").await
     }
 }
 
-async fn turn(turns: &Arc<Semaphore>, what: &str) -> Result<OwnedSemaphorePermit, Response> {
-    match tokio::time::timeout(TURN_MAX, Arc::clone(turns).acquire_owned()).await {
-        Ok(Ok(turn)) => Ok(turn),
-        _ => {
-            let problem = Problem { error: format!("too many {what} at once; try again in a moment") };
-            Err((StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "5")], Json(problem)).into_response())
-        }
-    }
+async fn turn(turns: &SharedTurns<OwnerName>, owner: &OwnerName, what: &str) -> Result<Turn, Response> {
+    turns.take(owner.clone(), TURN_MAX).await.ok_or_else(|| {
+        let problem = Problem { error: format!("too many {what} at once; try again in a moment") };
+        (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "5")], Json(problem)).into_response()
+    })
 }
 
 /// A file that was received, on its way to the blob store. It has a turn, and is gone when this is dropped.
@@ -76,7 +91,7 @@ pub(super) struct Received {
     file: NamedTempFile,
     /// Size.
     pub(super) bytes: u64,
-    _turn: OwnedSemaphorePermit,
+    _turn: Turn,
 }
 
 impl Received {
@@ -86,9 +101,14 @@ impl Received {
     }
 }
 
-/// Receives the content of `digest`.
-pub(super) async fn receive(turns: &Turns, digest: Digest, body: Body) -> Result<Received, Response> {
-    let turn = turn(&turns.uploads, "uploads").await?;
+/// Receives the content of `digest` from `owner`.
+pub(super) async fn receive(
+    turns: &Turns,
+    owner: &OwnerName,
+    digest: Digest,
+    body: Body,
+) -> Result<Received, Response> {
+    let turn = turn(&turns.uploads, owner, "uploads").await?;
     let refused = |status, error: String| (status, Json(Problem { error })).into_response();
     let broken = |error: io::Error| {
         tracing::error!(%error, "failed to write an upload");
@@ -130,7 +150,7 @@ pub(super) fn send<E>(
     length: u64,
     pieces: impl Stream<Item = Result<Bytes, E>> + Send + Unpin + 'static,
     media_type: &'static str,
-    turn: OwnedSemaphorePermit,
+    turn: Turn,
 ) -> Response
 where
     E: Into<Box<dyn Error + Send + Sync>> + Send + 'static,
@@ -138,9 +158,9 @@ where
     (headers(length, media_type), Body::from_stream(hold_until_sent(pieces, turn))).into_response()
 }
 
-/// A list as an answer that keeps `turn` until it is sent: it may be as long as a file.
-pub(super) fn send_list<T: Serialize>(list: &[T], turn: OwnedSemaphorePermit) -> Response {
-    match serde_json::to_vec(list) {
+/// A list, or what has one, as an answer that keeps `turn` until it is sent: it may be as long as a file.
+pub(super) fn send_json<T: Serialize + ?Sized>(value: &T, turn: Turn) -> Response {
+    match serde_json::to_vec(value) {
         Ok(text) => {
             let (length, whole) = (text.len() as u64, stream::iter([Ok::<_, Infallible>(Bytes::from(text))]));
             send(length, whole, "application/json", turn)
@@ -161,6 +181,7 @@ pub(super) fn headers(length: u64, media_type: &'static str) -> [(header::Header
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use axum::body::to_bytes;
@@ -189,6 +210,10 @@ mod tests {
             memory.most.fetch_max(now, Ordering::SeqCst);
             Bytes::from_owner(Self(vec![of; PIECE_BYTES], Arc::clone(memory)))
         }
+    }
+
+    fn owner(name: &str) -> OwnerName {
+        name.parse().unwrap()
     }
 
     impl AsRef<[u8]> for Piece {
@@ -226,7 +251,8 @@ mod tests {
                         Ok::<_, Infallible>(Piece::bytes(of, &memory))
                     }
                 });
-                let received = receive(&turns, digest, Body::from_stream(pieces)).await.unwrap();
+                let owner = owner(&format!("owner-{of}"));
+                let received = receive(&turns, &owner, digest, Body::from_stream(pieces)).await.unwrap();
                 blobs.put_content_file(&digest, received.path(), received.bytes).await.unwrap();
                 let stored = blobs.content_size(&digest).await.unwrap();
                 assert_eq!(stored, Some((PIECES * PIECE_BYTES) as u64));
@@ -243,31 +269,34 @@ mod tests {
     #[tokio::test]
     async fn an_answer_keeps_its_turn_until_it_is_sent() {
         let turns = Turns::default();
-        let turn = turns.download().await.unwrap();
+        let turn = turns.download(&owner("alice")).await.unwrap();
         let file = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"file"))]);
         let mut pieces = send(4, file, "text/plain", turn).into_body().into_data_stream();
         assert_eq!(pieces.next().await.unwrap().unwrap(), "file");
-        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX - 1);
+        assert_eq!(turns.downloads.free(), DOWNLOADS_MAX - 1);
         assert!(pieces.next().await.is_none());
-        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX);
+        assert_eq!(turns.downloads.free(), DOWNLOADS_MAX);
     }
 
     #[tokio::test]
     async fn a_list_keeps_its_turn_until_it_is_sent() {
         let turns = Turns::default();
-        let turn = turns.download().await.unwrap();
-        let list = send_list(&["a", "b"], turn);
+        let turn = turns.download(&owner("alice")).await.unwrap();
+        let list = send_json(&["a", "b"], turn);
         assert_eq!(list.headers()[header::CONTENT_TYPE], "application/json");
-        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX - 1);
+        assert_eq!(turns.downloads.free(), DOWNLOADS_MAX - 1);
         assert_eq!(to_bytes(list.into_body(), 100).await.unwrap(), r#"["a","b"]"#);
-        assert_eq!(turns.downloads.available_permits(), DOWNLOADS_MAX);
+        assert_eq!(turns.downloads.free(), DOWNLOADS_MAX);
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_upload_that_gets_no_turn_in_time_is_told_to_come_back() {
         let turns = Turns::default();
-        let _held = Arc::clone(&turns.uploads).acquire_many_owned(UPLOADS_MAX as u32).await.unwrap();
-        let refused = receive(&turns, Digest::of(b"file"), Body::from("file")).await.err().unwrap();
+        let mut held = Vec::new();
+        for number in 0..UPLOADS_MAX {
+            held.push(turn(&turns.uploads, &owner(&format!("owner-{number}")), "uploads").await.unwrap());
+        }
+        let refused = receive(&turns, &owner("alice"), Digest::of(b"file"), Body::from("file")).await.err().unwrap();
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     }
 
@@ -275,14 +304,47 @@ mod tests {
     async fn who_gets_no_turn_in_time_is_told_to_come_back() {
         let turns = Turns::default();
         let mut held = Vec::new();
-        for _ in 0..DOWNLOADS_MAX {
-            held.push(turns.download().await.unwrap());
+        for number in 0..DOWNLOADS_MAX {
+            held.push(turns.download(&owner(&format!("owner-{number}"))).await.unwrap());
         }
         let begun = Instant::now();
-        let refused = turns.download().await.unwrap_err();
+        let refused = turns.download(&owner("alice")).await.unwrap_err();
         assert_eq!((refused.status(), begun.elapsed()), (StatusCode::TOO_MANY_REQUESTS, TURN_MAX));
         assert_eq!(refused.headers()[header::RETRY_AFTER], "5");
         held.pop();
-        drop(turns.download().await.unwrap());
+        drop(turns.download(&owner("alice")).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_sends_and_reads_for_ever_holds_nobody_else_up() {
+        let (turns, slow, other) = (Turns::default(), owner("slow"), owner("other"));
+        // A body that begins and never ends, as often as there are turns.
+        let uploads: Vec<_> = (0..UPLOADS_MAX)
+            .map(|_| {
+                let (turns, slow) = (turns.clone(), slow.clone());
+                tokio::spawn(async move {
+                    let drops = stream::unfold((), |()| async {
+                        tokio::time::sleep(TURN_MAX / 2).await;
+                        Some((Ok::<_, Infallible>(Bytes::from_static(b"x")), ()))
+                    });
+                    receive(&turns, &slow, Digest::of(b"file"), Body::from_stream(drops)).await.map(drop)
+                })
+            })
+            .collect();
+        let mut unread = Vec::new();
+        for _ in 0..DOWNLOADS_MAX - 1 {
+            unread.push(turns.download(&slow).await.unwrap());
+            unread.push(turns.answer(&slow).await.unwrap());
+        }
+        tokio::time::sleep(TURN_MAX * 2).await;
+        assert_eq!(turns.download(&slow).await.unwrap_err().status(), StatusCode::TOO_MANY_REQUESTS);
+        let begun = Instant::now();
+        let received = receive(&turns, &other, Digest::of(b"file"), Body::from("file")).await;
+        assert_eq!(received.map(|file| file.bytes).unwrap(), 4);
+        drop(turns.download(&other).await.unwrap());
+        drop(turns.answer(&other).await.unwrap());
+        drop(turns.diagnosis(&slow).await.unwrap());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        uploads.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

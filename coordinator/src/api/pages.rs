@@ -12,9 +12,9 @@ use axum::response::Response;
 use futures::future::BoxFuture;
 use futures::stream;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use regatta_serving::Turn;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::content;
 use crate::CoordinatorError;
@@ -97,7 +97,7 @@ impl Page {
     }
 
     /// The page as an answer that keeps `turn` until it is sent.
-    pub(super) fn send(self, turn: OwnedSemaphorePermit) -> Response {
+    pub(super) fn send(self, turn: Turn) -> Response {
         let (length, whole) = (self.text.len() as u64, stream::iter([Ok::<_, Infallible>(Bytes::from(self.text))]));
         let mut response = content::send(length, whole, "application/json", turn);
         if let Some(Ok(link)) = self.next.map(|next| HeaderValue::try_from(format!("<{next}>; rel=\"next\""))) {

@@ -10,10 +10,10 @@ use regatta_proto::ScheduleName;
 use serde::{Deserialize, Serialize};
 
 use super::auditing::Subject;
-use super::content::Turns;
+use super::content::{self, Turns};
 use super::pages::{self, Wanted};
 use super::{Api, check_owner};
-use crate::{Coordinator, CoordinatorError, Principal, SchedulePut, ScheduleRequest, ScheduleStatus, TickStatus};
+use crate::{Coordinator, CoordinatorError, Principal, SchedulePut, ScheduleRequest, ScheduleStatus};
 
 /// Ticks that a history shows unless it is asked for more.
 const SHOWN: u32 = 50;
@@ -37,7 +37,7 @@ pub(super) async fn put(
     Json(request): Json<ScheduleRequest>,
 ) -> Result<(Extension<Subject>, Json<SchedulePut>), Response> {
     // Checking one is planning a sweep.
-    let _turn = turns.plan().await?;
+    let _turn = turns.plan(&principal.owner).await?;
     let name = request.schedule.name.clone();
     let put = async {
         let seen = coordinator.ledger.schedule(&name).await?;
@@ -60,9 +60,10 @@ async fn check(coordinator: &Coordinator, principal: &Principal, name: &Schedule
 pub(super) async fn list(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Query(wanted): Query<Wanted<ScheduleName>>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let read = |after: Option<ScheduleName>, limit| {
         let coordinator = &coordinator;
         async move { coordinator.schedules(after.as_ref(), limit).await }.boxed()
@@ -73,17 +74,25 @@ pub(super) async fn list(
 
 pub(super) async fn show(
     State(coordinator): Api,
+    State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
-) -> Result<Json<ScheduleStatus>, CoordinatorError> {
-    coordinator.schedule(&name).await.map(Json)
+) -> Result<Response, Response> {
+    let turn = turns.answer(&principal.owner).await?;
+    let schedule = coordinator.schedule(&name).await.map_err(IntoResponse::into_response)?;
+    Ok(content::send_json(&schedule, turn))
 }
 
 pub(super) async fn history(
     State(coordinator): Api,
+    State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
     Query(shown): Query<Shown>,
-) -> Result<Json<Vec<TickStatus>>, CoordinatorError> {
-    coordinator.history(&name, shown.limit.unwrap_or(SHOWN)).await.map(Json)
+) -> Result<Response, Response> {
+    let turn = turns.answer(&principal.owner).await?;
+    let ticks = coordinator.history(&name, shown.limit.unwrap_or(SHOWN)).await;
+    Ok(content::send_json(&ticks.map_err(IntoResponse::into_response)?, turn))
 }
 
 pub(super) async fn pause(

@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 
-use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use futures::stream;
 use regatta_backends::SweepRow;
 use regatta_catalog::{Input, read_input, read_lock, sweep_inputs};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::{self, Turns};
 use super::{Api, Problem};
-use crate::{Coordinator, CoordinatorError};
+use crate::{Coordinator, CoordinatorError, Principal};
 
 /// Questions of one request.
 const QUESTIONS_MAX: usize = 1000;
@@ -51,24 +51,26 @@ async fn row(coordinator: &Coordinator, id: SweepId) -> Result<SweepRow, Coordin
 pub(super) async fn inputs(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<SweepId>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let found = async {
         let row = row(&coordinator, id).await?;
         Ok(sweep_inputs(coordinator.catalog().blobs(), &row.lock).await?)
     };
     let inputs: Vec<Input> = found.await.map_err(|error: CoordinatorError| error.into_response())?;
-    Ok(content::send_list(&inputs, turn))
+    Ok(content::send_json(&inputs, turn))
 }
 
 /// One of these. What is stored under another digest is not served, whoever knows that.
 pub(super) async fn input(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path((id, digest)): Path<(SweepId, Digest)>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let found = async {
         let row = row(&coordinator, id.clone()).await?;
         let blobs = coordinator.catalog().blobs();
@@ -91,6 +93,7 @@ pub(super) async fn input(
 pub(super) async fn verdicts(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Path(id): Path<SweepId>,
     Json(request): Json<VerdictsRequest>,
 ) -> Result<Json<VerdictsPage>, Response> {
@@ -99,7 +102,7 @@ pub(super) async fn verdicts(
         let problem = format!("{} questions at once: ask for at most {QUESTIONS_MAX}", questions.len());
         return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, problem));
     }
-    let _turn = turns.download().await?;
+    let _turn = turns.download(&principal.owner).await?;
     let answerer = answerer(&coordinator, &id, &judge).await.map_err(IntoResponse::into_response)?;
     let Some(answerer) = answerer else {
         return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, format!("{judge} is no judge of {id}")));

@@ -84,9 +84,10 @@ fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
 pub(super) async fn list(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Query(wanted): Query<Wanted<PageMark>>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let all = wanted.limit.is_none() && wanted.after.is_none();
     let read = |after: Option<PageMark>, limit| {
         let coordinator = &coordinator;
@@ -116,9 +117,10 @@ pub(super) async fn list(
 pub(super) async fn owners(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Query(wanted): Query<Wanted<OwnerName>>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let page = owners_of(&coordinator, wanted).await;
     Ok(page.map_err(IntoResponse::into_response)?.send(turn))
 }
@@ -205,9 +207,10 @@ fn told(quota: Option<Quota>, storage: Option<StorageQuota>) -> String {
 pub(super) async fn audit(
     State(coordinator): Api,
     State(turns): State<Turns>,
+    Extension(principal): Extension<Principal>,
     Query(shown): Query<Shown>,
 ) -> Result<Response, Response> {
-    let turn = turns.download().await?;
+    let turn = turns.download(&principal.owner).await?;
     let read = |after: Option<u64>, limit| {
         let coordinator = &coordinator;
         async move { Ok(coordinator.ledger.audit(after, limit).await?) }.boxed()

@@ -36,6 +36,8 @@ pub struct CoordinatorConfig {
     /// Days for which the leader keeps cached responses after they were written. `None` keeps them for good: nobody but people knows which run is to be
     /// replayed later.
     pub cached_days: Option<u32>,
+    /// Most memory that the data of a submission may take once it is parsed, in bytes; `None` is any.
+    pub data_memory: Option<u64>,
     /// True if jobs survive this process (RabbitMQ), false if not (memory).
     pub queue_survives: bool,
 }
@@ -55,6 +57,7 @@ impl Default for CoordinatorConfig {
             leases_return_within: Duration::from_secs(5),
             keep_unused: None,
             cached_days: None,
+            data_memory: None,
             queue_survives: true,
         }
     }

@@ -9,7 +9,7 @@ use regatta_catalog::{CatalogError, Sweep};
 use regatta_proto::{Cell, Digest, EndpointKind, Money, OwnerName, SweepLock, check_bounds};
 
 use super::{Coordinator, CoordinatorError};
-use crate::admission::{check_data, check_recorded};
+use crate::admission::{check_data, check_memory, check_recorded};
 use crate::{PlanError, Pricing, Submission, Submitted, adaptive, plan, refusals, shards};
 
 impl Coordinator {
@@ -52,6 +52,9 @@ impl Coordinator {
                 refusals::refuse_paths(&submission)?;
                 check_data(&submission.data, self.recorded_bytes(&submission).await?)?;
                 self.refer_to_files(&submission, owner).await?;
+                if let Some(most) = self.config.data_memory {
+                    check_memory(self.catalog.blobs(), &submission.data, most).await?;
+                }
                 check_recorded(self.catalog.blobs(), &submission.recorded).await?;
             }
             let mut datasets = BTreeMap::new();

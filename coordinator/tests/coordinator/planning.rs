@@ -183,6 +183,19 @@ async fn a_file_that_is_larger_than_it_is_said_to_be_is_refused() {
 }
 
 #[tokio::test]
+async fn data_that_takes_more_memory_once_it_is_parsed_than_there_is_for_it_is_refused() {
+    let mut stage = Stage::set().await;
+    let submission = stage.submission(&spec("s", 3, "")).await;
+    stage.process().coordinator.plan(submission.clone()).await.unwrap();
+    stage.config.data_memory = Some(1000);
+    let error = refused(&stage, submission).await;
+    assert!(
+        error.starts_with("data: may take more than ") && error.contains("at most 1000 are allowed here"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
 async fn canaries_are_the_same_items_whatever_the_limit_and_are_never_answered_by_the_response_cache() {
     let stage = Stage::set().await;
     let process = stage.process();

@@ -10,6 +10,7 @@ use aws_sdk_bedrockruntime::config::{Credentials, StalledStreamProtectionConfig}
 use aws_sdk_bedrockruntime::{Client, config};
 use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
+use aws_smithy_runtime_api::client::auth::AuthSchemeId;
 use aws_smithy_runtime_api::client::dns::{DnsFuture, ResolveDns, ResolveDnsError};
 use regatta_proto::{EndpointName, EndpointSpec, Timeouts};
 use reqwest::Url;
@@ -25,6 +26,10 @@ const USUAL_REGION: &str = "us-east-1";
 
 /// The variable with the secret key that signs requests.
 const KEY: &str = "AWS_SECRET_ACCESS_KEY";
+/// The variable with a key of Bedrock's own, which the SDK takes in place of a signature and sends as it is.
+const BEARER: &str = "AWS_BEARER_TOKEN_BEDROCK";
+/// The SDK's name of signatures.
+const SIGNATURE: &str = "sigv4";
 
 /// Settings of the SDK's client.
 #[derive(Debug)]
@@ -38,7 +43,9 @@ pub(super) struct Settings {
     pub(super) timeouts: Timeouts,
     /// Rules for the address of a spec. Those of AWS itself may lead anywhere, as into a network of one's own.
     egress: Option<Arc<EgressRules>>,
-    /// The secret key of `credentials`.
+    /// Requests are signed, whatever other key there is: to an address of a spec goes none that the spec does not name.
+    pub(super) signs: bool,
+    /// The secret key of `credentials`, and what is sent beside or in place of signatures.
     pub(super) secret: Secret,
 }
 
@@ -52,6 +59,11 @@ impl Settings {
         policy: &OutboundPolicy,
     ) -> Result<Self, OpenError> {
         let variable = |name: &str| env(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let bearer = variable(BEARER);
+        let is_named = spec.api_key_env.as_deref() == Some(BEARER);
+        if is_named && bearer.is_none() {
+            return Err(OpenError::NoKey { endpoint: name.clone(), variable: BEARER.to_owned() });
+        }
         if let Some(url) = &spec.base_url {
             let bad = |problem| OpenError::BadAddress { endpoint: name.clone(), url: shown(url), problem };
             let parsed = Url::parse(url).map_err(|error| bad(error.to_string()))?;
@@ -63,16 +75,24 @@ impl Settings {
                 .check_url(&parsed)
                 .map_err(|problem| OpenError::Unreachable { endpoint: name.clone(), problem })?;
             let origin = Origin::of(&parsed).ok_or_else(|| bad("it names no host".to_owned()))?;
-            // The secret itself is never sent, but a signed request can be forwarded to AWS.
-            if policy.check_key(KEY, &origin, false) == Err(Withheld::Unbound) {
-                return Err(OpenError::KeyWithheld { endpoint: name.clone(), variable: KEY.to_owned(), origin });
+            let (endpoint, key) = (name.clone(), if is_named { BEARER } else { KEY });
+            let variable = key.to_owned();
+            match policy.check_key(key, &origin, false) {
+                Err(Withheld::Unbound) => return Err(OpenError::KeyWithheld { endpoint, variable, origin }),
+                Err(Withheld::InTheClear) if is_named => {
+                    return Err(OpenError::KeyInTheClear { endpoint, variable, origin });
+                }
+                // The secret that signs is never sent itself. A signed request can be forwarded to AWS, so that it needs a rule.
+                Ok(()) | Err(Withheld::InTheClear) => {}
             }
         }
         let region = spec.region.clone().or_else(|| variable("AWS_REGION")).or_else(|| variable("AWS_DEFAULT_REGION"));
         let secret_key = variable(KEY);
-        let credentials = variable("AWS_ACCESS_KEY_ID").zip(secret_key.clone()).map(|(id, secret)| {
-            Credentials::new(id, secret, variable("AWS_SESSION_TOKEN"), None, "environment of the endpoint")
-        });
+        let session = variable("AWS_SESSION_TOKEN");
+        let credentials = variable("AWS_ACCESS_KEY_ID")
+            .zip(secret_key.clone())
+            .map(|(id, secret)| Credentials::new(id, secret, session.clone(), None, "environment of the endpoint"));
+        let others = [session.as_deref(), bearer.as_deref()];
         Ok(Self {
             address: spec.base_url.as_ref().map(|url| url.trim_end_matches('/').to_owned()),
             // Outside of AWS, the SDK's look-up of the region at the instance service takes seconds.
@@ -81,7 +101,8 @@ impl Settings {
             headers: headers(name, spec)?,
             timeouts: spec.timeouts,
             egress: spec.base_url.is_some().then(|| Arc::clone(&policy.egress)),
-            secret: secret_key.map(Secret::new).unwrap_or_default(),
+            signs: spec.base_url.is_some() && !is_named,
+            secret: secret_key.map(Secret::new).unwrap_or_default().beside(others.into_iter().flatten()),
         })
     }
 
@@ -117,6 +138,7 @@ impl Settings {
             return Err("no region is known: set region of the endpoint, or AWS_REGION".to_owned());
         }
         let config = config::Builder::from(&loaded);
+        let config = if self.signs { config.auth_scheme_preference([AuthSchemeId::from(SIGNATURE)]) } else { config };
         let config = match &self.egress {
             // The client of the service alone: where keys come from is this machine's own matter.
             Some(rules) => config.http_client(http().build_with_resolver(Checked(AllowedAddresses(Arc::clone(rules))))),

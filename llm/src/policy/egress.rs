@@ -78,16 +78,18 @@ impl EgressRules {
     /// The reason why `address` must not be reached; `None` if it may be.
     #[must_use]
     pub fn refusal(&self, address: IpAddr) -> Option<&'static str> {
+        let mut leads_to = translated(address);
         let address = plain(address);
-        let is_metadata = METADATA.iter().any(|known| known.parse() == Ok(address));
-        if is_link_local(address) || is_metadata {
+        leads_to.push(address);
+        let is_metadata = |address: IpAddr| METADATA.iter().any(|known| known.parse() == Ok(address));
+        if leads_to.iter().any(|address| is_link_local(*address) || is_metadata(*address)) {
             return Some("a link-local or metadata address, which is never reached");
         }
         if is_nowhere(address) {
             return Some("no address of a single machine");
         }
-        if is_private(address) && !self.allows_private && !self.private.iter().any(|network| network.contains(address))
-        {
+        let is_named = |address: IpAddr| self.private.iter().any(|network| network.contains(address));
+        if !self.allows_private && leads_to.iter().any(|address| is_private(*address) && !is_named(*address)) {
             return Some(
                 "a private address that the policy does not name; add it under egress.private of the policy file",
             );
@@ -115,17 +117,32 @@ impl EgressRules {
 fn plain(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address.to_canonical() else { return address.to_canonical() };
     let segments = six.segments();
-    // Of NAT64 (64:ff9b::/96, and 64:ff9b:1::/48 with the usual suffix), 6to4 (2002::/16), Teredo (2001::/32, inverted) and the retired
-    // "compatible" form. The unspecified address and loopback are no IPv4 addresses.
+    // Of NAT64 (64:ff9b::/96, and 64:ff9b:1::/48 with the usual suffix), 6to4 (2002::/16), Teredo (2001::/32, inverted), the translated form
+    // (::ffff:0:0:0/96) and the retired "compatible" one. The unspecified address and loopback are no IPv4 addresses.
     let inside = match segments {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => Some((high, low)),
         [0x64, 0xff9b, 1, _, _, _, high, low] => Some((high, low)),
         [0x2002, high, low, ..] => Some((high, low)),
         [0x2001, 0, _, _, _, _, high, low] => Some((!high, !low)),
+        [0, 0, 0, 0, 0xffff, 0, high, low] => Some((high, low)),
         [0, 0, 0, 0, 0, 0, high, low] if high > 0 => Some((high, low)),
         _ => None,
     };
     inside.map_or(IpAddr::V6(six), |(high, low)| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)).into())
+}
+
+/// IPv4 addresses that an address of 64:ff9b:1::/48 may stand for besides the one at its end: networks choose the length of their own prefix,
+/// and the octet after the first 64 bits stays empty.
+fn translated(address: IpAddr) -> Vec<IpAddr> {
+    match address {
+        IpAddr::V6(six) => match six.octets() {
+            [0, 0x64, 0xff, 0x9b, 0, 1, a, b, _, c, d, e, f, ..] => {
+                [[a, b, c, d], [b, c, d, e], [c, d, e, f]].map(|four| IpAddr::V4(Ipv4Addr::from(four))).to_vec()
+            }
+            _ => Vec::new(),
+        },
+        IpAddr::V4(_) => Vec::new(),
+    }
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -212,6 +229,10 @@ mod tests {
                 "::a9fe:a9fe",
                 "64:ff9b:1::a9fe:a9fe",
                 "2001:0:1:2:3:4:5601:5601",
+                "::ffff:0:a9fe:a9fe",
+                "64:ff9b:1:a9fe:a9:fe00:1:1",
+                "64:ff9b:1:a9:fe:a9fe:1:1",
+                "64:ff9b:1::a9:fea9:fe01:101",
                 "0.0.0.0",
                 "224.0.0.1",
                 "240.0.0.1",
@@ -239,6 +260,10 @@ mod tests {
             "::ffff:10.1.2.3",
             "64:ff9b::0a01:0203",
             "::0a01:0203",
+            "::ffff:0:0a01:0203",
+            "64:ff9b:1:0a01:2:300:101:101",
+            "64:ff9b:1:a:1:203:101:101",
+            "64:ff9b:1::a:102:301:101",
             "fec0::1",
         ];
         for address in private {

@@ -223,6 +223,9 @@ fn write_variables(file: &Path, variables: &BTreeMap<String, String>) -> Result<
     written.map_err(|error| format!("failed to write a container's variables: {error}"))
 }
 
+/// Seconds of processor time between the signal that tells a process of its limit and the one that ends it.
+const CPU_GRACE_S: u64 = 5;
+
 /// The command line of a container.
 struct Run<'r> {
     name: &'r str,
@@ -236,7 +239,7 @@ struct Run<'r> {
 
 impl Run<'_> {
     fn words(&self) -> Vec<String> {
-        let Limits { memory_mb, file_mb, files, processes, cpus, .. } = self.program.limits;
+        let Limits { cpu_s, memory_mb, file_mb, files, processes, cpus } = self.program.limits;
         let processes = processes.unwrap_or(PROCESSES_MAX);
         let mut words: Vec<String> = ["run", "--interactive", "--init", "--read-only"].map(str::to_owned).to_vec();
         words.extend([
@@ -251,6 +254,8 @@ impl Run<'_> {
             // The same as memory alone, so that nothing is swapped.
             format!("--memory-swap={memory_mb}m"),
             format!("--ulimit=nofile={files}:{files}"),
+            // The hard limit comes later, since what it sends says nothing of the reason.
+            format!("--ulimit=cpu={cpu_s}:{}", u64::from(cpu_s) + CPU_GRACE_S),
             "--ulimit=core=0:0".to_owned(),
             format!("--tmpfs={HOME}:rw,nosuid,nodev,noexec,mode=1777,size={file_mb}m"),
             // Its output is kept by the worker; the engine would keep it without a limit.

@@ -2,7 +2,7 @@ use super::*;
 
 const FILE: &str = "
 agents:
-  tidy: { command: [python3, agent.py], directory: /opt/tidy, pass_env: [HF_HOME], user: '1234', limits: { memory_mb: 512 } }
+  tidy: { command: [python3, agent.py], directory: /opt/tidy, env: { MODE: fast }, pass_env: [HF_HOME], user: '1234', limits: { memory_mb: 512 } }
 keys:
   GATEWAY_KEY: { origins: ['https://gateway.example.com'] }
 egress: { private: [10.1.0.0/16] }
@@ -23,6 +23,9 @@ fn a_deployed_worker_runs_the_commands_of_its_policy_and_no_others() {
     assert!(refused.contains("registered: NAME"), "{refused}");
     let program = policy.program(&agent(r#"{"registered":"tidy"}"#), true).unwrap();
     assert_eq!(program.command, ["python3", "agent.py"]);
+    assert_eq!(program.directory.as_deref(), Some(std::path::Path::new("/opt/tidy")));
+    assert_eq!(program.env, BTreeMap::from([("MODE".to_owned(), "fast".to_owned())]));
+    assert_eq!(program.pass_env, ["HF_HOME"]);
     assert_eq!((program.limits.memory_mb, program.limits.files), (512, 4096));
     assert_eq!(program.account.map(|account| (account.uid, account.gid)), Some((1234, 1234)));
     let unknown = policy.program(&agent(r#"{"registered":"other"}"#), false).unwrap_err();

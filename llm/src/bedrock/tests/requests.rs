@@ -318,3 +318,44 @@ fn an_address_of_a_spec_needs_a_rule_for_the_key_that_signs() {
     assert_eq!(deployed("keys: { AWS_SECRET_ACCESS_KEY: { origins: ['https://stranger.example.com'] } }"), Ok(()));
     assert!(deployed("keys: { AWS_SECRET_ACCESS_KEY: { origins: ['https://other.example.com'] } }").is_err());
 }
+
+#[test]
+fn a_key_of_bedrocks_own_goes_to_an_address_of_a_spec_only_if_it_is_named_bound_and_encrypted() {
+    const BEARER: &str = "AWS_BEARER_TOKEN_BEDROCK";
+    const KEY: &str = "bedrock-api-key-0123456789";
+    let variables = |name: &str| if name == BEARER { Some(KEY.to_owned()) } else { env(name) };
+    let opened = |url: Option<&str>, named: Option<&str>, policy: &crate::OutboundPolicy| {
+        let spec = EndpointSpec {
+            base_url: url.map(str::to_owned),
+            api_key_env: named.map(str::to_owned),
+            ..EndpointSpec::of_kind(EndpointKind::Bedrock)
+        };
+        Settings::new(&"aws".parse().unwrap(), &spec, &variables, policy).map_err(|error| error.to_string())
+    };
+    let own = crate::OutboundPolicy::trusting();
+    let (gateway, bare) = (Some("https://gateway.example.com"), Some("http://10.0.0.5:4000"));
+    assert!(!opened(None, None, &own).unwrap().signs, "to AWS itself it goes unasked");
+    assert!(opened(gateway, None, &own).unwrap().signs);
+    assert!(!opened(gateway, Some(BEARER), &own).unwrap().signs);
+    let clear = opened(bare, Some(BEARER), &own).map(drop).unwrap_err();
+    assert!(clear.contains(&format!("would send the key {BEARER} to http://10.0.0.5:4000 without TLS")), "{clear}");
+    let bound = |variable: &str| {
+        let rules = format!("keys: {{ {variable}: {{ origins: ['https://gateway.example.com'] }} }}");
+        crate::OutboundPolicy::closed().with(serde_yaml_ng::from_str(&rules).unwrap())
+    };
+    let withheld = opened(gateway, Some(BEARER), &bound("AWS_SECRET_ACCESS_KEY")).map(drop).unwrap_err();
+    assert!(withheld.contains(&format!("would send the key {BEARER} to https://gateway.example.com")), "{withheld}");
+    let said = opened(gateway, Some(BEARER), &bound(BEARER)).unwrap().secret.detail(&format!("not {KEY}"));
+    assert_eq!(said, "not [key]");
+}
+
+#[test]
+fn a_key_of_bedrocks_own_that_is_named_and_not_set_is_missed() {
+    let spec = EndpointSpec {
+        api_key_env: Some("AWS_BEARER_TOKEN_BEDROCK".to_owned()),
+        ..EndpointSpec::of_kind(EndpointKind::Bedrock)
+    };
+    let error = Settings::new(&"aws".parse().unwrap(), &spec, &env, &crate::OutboundPolicy::trusting());
+    let error = error.map(drop).unwrap_err().to_string();
+    assert!(error.starts_with("endpoint aws needs a key: set AWS_BEARER_TOKEN_BEDROCK"), "{error}");
+}
