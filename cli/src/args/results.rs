@@ -69,6 +69,9 @@ pub(crate) struct AlignArgs {
     /// Scoring rule; needed where the run has several
     #[arg(long)]
     pub(crate) evaluator: Option<Evaluator>,
+    /// Take the rated sessions for a random sample: estimate what these people would have said of all, with the judge's bias
+    #[arg(long)]
+    pub(crate) audit: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
