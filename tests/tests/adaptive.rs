@@ -173,10 +173,12 @@ async fn a_gate_goes_by_the_answers_of_a_runs_own_question() {
     let judged: Value = serde_json::from_slice(&output.stdout).unwrap();
     let codes = BTreeMap::from([("go", 0), ("no_go", 1), ("inconclusive", 2)]);
     assert_eq!(output.status.code(), codes.get(judged["verdict"].as_str().unwrap()).copied(), "{judged}");
-    assert_eq!((&judged["baseline"], &judged["confidence"]), (&"sim/noisy-0.5".into(), &0.8.into()));
+    assert_eq!(judged["baseline"], "sim/noisy-0.5");
+    assert_eq!(judged["confidence"], 0.8);
     let checks = judged["checks"].as_array().unwrap();
     let of_oracle = checks.iter().find(|check| check["cell"].as_str().unwrap().ends_with("sim/oracle")).unwrap();
-    assert_eq!((checks.len(), &of_oracle["verdict"]), (2, &"go".into()), "{judged}");
+    assert_eq!(checks.len(), 2, "{judged}");
+    assert_eq!(of_oracle["verdict"], "go", "{judged}");
 }
 
 /// Results and every sequence after every round: all of a run that does not say what it cost.
