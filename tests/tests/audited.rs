@@ -93,6 +93,11 @@ fn headline<'d>(summary: &'d Value, model: &str) -> &'d Value {
     row["metrics"].as_array().unwrap().iter().find(|metric| metric["headline"] == true).unwrap()
 }
 
+/// Nanodollars as reports show them.
+fn dollars(nanodollars: f64) -> String {
+    regatta_proto::Money(nanodollars as u64).to_string()
+}
+
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
@@ -153,6 +158,16 @@ async fn an_audit_corrects_a_biased_judge_says_its_bias_and_what_it_saved() {
     ] {
         assert!(report.contains(words), "{words} is missing in {report}");
     }
+    // The bias of the cheap judge, of each model by task, and what its audit has saved.
+    let biases = report.split("How much higher the cheaper judge").nth(1).unwrap();
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        for task in ["short", "long"] {
+            let is_of = |line: &str| line.contains(model) && line.contains(task) && line.contains("polite");
+            assert!(biases.lines().any(is_of), "{model} {task}: {biases}");
+        }
+    }
+    let bill = format!("for {}. To judge all of them would have cost about {}", dollars(cost), dollars(all));
+    assert!(report.contains(&bill), "{bill} is missing in {report}");
     let csv = read(&directory, "metrics.csv");
     assert!(
         csv.lines()
