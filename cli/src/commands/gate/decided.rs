@@ -84,7 +84,7 @@ struct Compared<'s> {
     high: f64,
 }
 
-/// What `sequence` says of a model and the `baseline`; `None` where it is of others.
+/// The model that `sequence` compares with the `baseline`; `None` where it compares others.
 fn compared<'s>(sequence: &'s DecidedSequence, baseline: &ModelRef) -> Option<Compared<'s>> {
     let DecidedSequence { one, value, low, high, .. } = sequence;
     let other = sequence.other.as_ref()?;

@@ -25,7 +25,7 @@ const ALL: f64 = 1.0 - 1e-9;
 /// Shares of the items that audits of a round draw.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shares {
-    /// Those of the spec, but not too few items to go on from.
+    /// The shares of the spec, but not too few items to go on from.
     First,
     /// By benchmark.
     Next(BTreeMap<BenchmarkName, f64>),
@@ -58,7 +58,7 @@ impl Shares {
     }
 }
 
-/// What follows from the values of a round.
+/// Conclusion from the values of a round.
 #[derive(Debug, Clone, PartialEq)]
 enum Growth {
     /// Every corrected value is known well enough.
