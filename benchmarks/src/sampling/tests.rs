@@ -90,7 +90,7 @@ fn the_listed_items_of_a_selection_are_run_in_whatever_order_they_are_listed() {
     let run = |listed: &[ItemId]| listed_items(&items, selected.clone(), listed);
     assert_eq!(run(&[id("1-1"), id("0-2")]), [ItemIndex(2), ItemIndex(4)]);
     assert_eq!(run(&[id("0-2"), id("1-1")]), run(&[id("1-1"), id("0-2")]));
-    assert_eq!(run(&[id("1-0")]), [], "the setting does not have it");
+    assert!(run(&[id("1-0")]).is_empty(), "the selection does not have it");
     assert_eq!(run(&[]), selected, "no list is no restriction");
 }
 
