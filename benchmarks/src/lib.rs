@@ -44,7 +44,9 @@ pub use predictions::{NotPredicted, PredictionsError, ScoredPredictions, no_item
 pub use recorded::{MissingVerdict, NULL_CONTENT, RecordedVerdicts};
 pub use registry::{Registry, default_setting};
 pub use remote_file::RemoteFile;
-pub use sampling::{SampledBenchmark, SharingError, canary_items, limits_within, select_items, with_canaries};
+pub use sampling::{
+    SampledBenchmark, SharingError, canary_items, limits_within, listed_items, select_items, with_canaries,
+};
 pub use score::{NoVerdicts, RatedScore, Score, Scores, Scoring, Verdicts, flat_value};
 pub use step::{DelegatedTask, Step};
 pub use suite::{Benchmark, Suite};

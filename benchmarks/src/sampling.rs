@@ -4,7 +4,7 @@ mod sharing;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_proto::{BenchmarkName, Digest, ItemIndex, Limit, Setting};
+use regatta_proto::{BenchmarkName, Digest, ItemId, ItemIndex, Limit, Setting};
 
 pub use self::sharing::{SampledBenchmark, SharingError, limits_within};
 use crate::{Item, SampledBy, SelectError, Suite};
@@ -52,6 +52,17 @@ pub fn canary_items(
     let Some(count) = count else { return Ok(BTreeSet::new()) };
     let drawn = select_items(suite, benchmark, setting, tasks, Some(Limit::Sample(count)), seed)?;
     Ok(drawn.into_iter().collect())
+}
+
+/// The `selected` ones among `items` that a spec lists; all of them when it lists none. Their order is that of `selected`, whatever the list's.
+#[must_use]
+pub fn listed_items(items: &[Item], selected: Vec<ItemIndex>, listed: &[ItemId]) -> Vec<ItemIndex> {
+    if listed.is_empty() {
+        return selected;
+    }
+    let listed: BTreeSet<&ItemId> = listed.iter().collect();
+    let is_listed = |index: &ItemIndex| items.get(index.0 as usize).is_some_and(|item| listed.contains(&item.id));
+    selected.into_iter().filter(is_listed).collect()
 }
 
 /// The selected items with the canaries that are not among them, in ascending order.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use regatta_benchmarks::{Item, Suite, canary_items, select_items, with_canaries};
+use regatta_benchmarks::{Item, Suite, canary_items, listed_items, select_items, with_canaries};
 use regatta_proto::{
     Answerer, BenchmarkLock, BenchmarkName, CacheMode, Cell, CellIndex, Digest, ItemIndex, ModelRef, SessionSeed,
     Setting, SweepId, SweepLock,
@@ -68,6 +68,7 @@ impl Sweep {
                 let (suite_ref, tasks): (&dyn Suite, _) = (suite.as_ref(), &benchmark.tasks);
                 let asked_always = canary_items(suite_ref, name, setting, tasks, benchmark.canaries, lock.seed)?;
                 let items = select_items(suite_ref, name, setting, tasks, limit, lock.seed)?;
+                let items = listed_items(suite_ref.items(), items, &benchmark.listed);
                 let items = with_canaries(items, &asked_always);
                 let locked = benchmark.items.get(setting).copied().unwrap_or(0);
                 if items.len() != locked as usize {

@@ -1,11 +1,14 @@
 //! From a spec to a lock: data sets, settings, evaluators, roles, judges and prices resolved, everything that cannot be refused early.
 
 mod cast;
+mod listed;
 
 use futures::future::BoxFuture;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_benchmarks::{Benchmark, SelectError, Suite, canary_items, default_setting, select_items, with_canaries};
+use regatta_benchmarks::{
+    Benchmark, SelectError, Suite, canary_items, default_setting, listed_items, select_items, with_canaries,
+};
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_deciding::Rules;
 use regatta_proto::{
@@ -210,15 +213,20 @@ async fn plan_benchmark(
         wanted.settings.clone()
     };
     let evaluators = evaluators(&place, benchmark, &wanted.evaluators)?;
+    listed::check_known(&place, &*suite, &wanted.items)?;
     let mut items = BTreeMap::new();
+    let mut run = BTreeSet::new();
     for (position, setting) in settings.iter().enumerate() {
         let canaries = canary_items(&*suite, name, setting, &wanted.tasks, wanted.canaries, spec.seed);
         let selected = select_items(&*suite, name, setting, &wanted.tasks, wanted.limit, spec.seed);
-        let selected = selected.and_then(|items| Ok(with_canaries(items, &canaries?)));
-        let selected = selected.map_err(|error| PlanError::Field {
+        let selected = selected.and_then(|items| Ok((items, canaries?)));
+        let (selected, canaries) = selected.map_err(|error| PlanError::Field {
             field: format!("{place}.{}", part(&error, position, &wanted.tasks)),
             problem: format!("{error}{}", meant(benchmark, &error)),
         })?;
+        let selected = listed_items(suite.items(), selected, &wanted.items);
+        run.extend(selected.iter().copied());
+        let selected = with_canaries(selected, &canaries);
         if selected.is_empty() {
             return field(place, format!("{setting} selects no items"));
         }
@@ -226,6 +234,7 @@ async fn plan_benchmark(
             return field(format!("{place}.settings[{position}]"), format!("{setting} is listed twice"));
         }
     }
+    listed::check_run(&place, &*suite, &wanted.items, &run)?;
     check_evaluators(&place, &*suite, &settings, &evaluators)?;
     cast::check_roles(&place, &*suite, &settings, &wanted.roles)?;
     cast::check_members(&place, &*suite, &settings, &wanted.casts)?;
@@ -235,10 +244,13 @@ async fn plan_benchmark(
         Some(Limit::First(count)) => (Some(count), None),
         Some(Limit::Sample(count)) => (None, Some(count)),
     };
+    let mut listed = wanted.items.clone();
+    listed.sort();
     Ok(BenchmarkLock {
         dataset: *dataset,
         settings,
         tasks: wanted.tasks.clone(),
+        listed,
         limit,
         sample,
         canaries: wanted.canaries,

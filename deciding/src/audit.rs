@@ -80,6 +80,29 @@ impl Corrected {
     }
 }
 
+/// Growth beyond the square of the width: the part of an interval that comes of the choice of all items does not shrink.
+const GROWTH: f64 = 1.05;
+/// Largest growth of an audit at once: the width of a small one tells roughly what it takes.
+const MOST_GROWTH: f64 = 4.0;
+/// Part by which an interval of *n* audited items has to be narrower than wanted, times √*n*.
+const LUCK: f64 = 2.0;
+
+/// Number of items to audit so that half of the interval is at most `wanted`, after the audit of `audited` ones left it at `half`. `None` where it
+/// is narrow enough.
+///
+/// An interval may be narrow by luck, and whoever stops for that reason has intervals that hold too rarely. So it has to be narrower than `wanted`
+/// by a part that shrinks with the square root of the items.
+#[must_use]
+pub fn further_audits(audited: usize, half: f64, wanted: f64) -> Option<usize> {
+    let n = audited as f64;
+    let surely = half * (1.0 + LUCK / n.sqrt());
+    if surely <= wanted {
+        return None;
+    }
+    let growth = (GROWTH * (surely / wanted).powi(2)).min(MOST_GROWTH);
+    Some(((n * growth).ceil() as usize).max(audited + 1))
+}
+
 /// Influences of a cluster on the estimate: of the expensive scores, and of the cheap ones for a weight of 1.
 #[derive(Clone, Copy, Default)]
 struct Influence {

@@ -24,7 +24,7 @@ mod track;
 mod unit;
 
 pub use anchors::weighted_mean;
-pub use audit::{Audit, AuditError, Corrected, Figure, audited_mean};
+pub use audit::{Audit, AuditError, Corrected, Figure, audited_mean, further_audits};
 pub use capital::log_capital;
 pub use contest::{Contest, Path, Scores, State};
 pub use interval::Interval;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, de};
 
 use crate::{
     AgentName, Audit, BenchmarkName, CacheMode, CellIndex, Decide, Digest, EndpointName, EndpointSpec, Evaluator,
-    ExternalAgent, Filtered, Judge, Level, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role,
+    ExternalAgent, Filtered, ItemId, Judge, Level, Limit, MemberName, ModelRef, ModelSpec, Price, PriceSource, Role,
     RoleModels, SessionSeed, Setting, Share, SweepId, Trial, check_yaml,
 };
 
@@ -23,6 +23,9 @@ pub struct BenchmarkLock {
     /// Tasks to run; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
+    /// Ids of the items to run, in ascending order; all when empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub listed: Vec<ItemId>,
     /// Number of items of each task, if only the first ones are run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
@@ -272,7 +275,7 @@ impl SweepLock {
 
     /// Seed of the session of `item` in `cell`.
     #[must_use]
-    pub fn session_seed(&self, cell: &Cell, item: &crate::ItemId) -> SessionSeed {
+    pub fn session_seed(&self, cell: &Cell, item: &ItemId) -> SessionSeed {
         let model = (self.v == Self::OLDEST_READ).then_some(&cell.model);
         SessionSeed::derive(self.seed, &cell.benchmark, &cell.setting, model, cell.trial, item)
     }

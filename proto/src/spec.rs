@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::parsed::parsed;
 use crate::{
-    AgentName, Audit, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, Judge,
-    Level, Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
+    AgentName, Audit, BenchmarkName, Decide, EndpointName, EndpointSpec, Evaluator, ExternalAgent, Filtered, ItemId,
+    Judge, Level, Limit, MemberName, ModelSpec, Price, RoleModels, Setting, SweepId,
 };
 
 /// A sweep as a person describes it.
@@ -188,10 +188,14 @@ pub struct BenchmarkSpec {
     /// Tasks to run; all if empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tasks: Vec<String>,
+    /// Items to run, by their ids; all if empty. Does not go with `limit`. `regatta subset choose` finds some that stand for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<ItemId>,
     /// A part of the items: `20` draws so many in total, with the weights of the tasks; `first:20` takes the first so many of each task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Items that every run asks, whatever its `limit`, and that the response cache never answers: those that a `limit` of this number draws.
+    /// Items that every run asks, whatever its `items` or `limit`, and that the response cache never answers: those that a `limit` of this
+    /// number draws.
     /// `regatta drift` compares their answers from night to night.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canaries: Option<u32>,

@@ -8,6 +8,7 @@ mod decide;
 mod endpoint;
 mod error;
 mod implied;
+mod items;
 mod substitution;
 
 use std::collections::BTreeSet;
@@ -146,6 +147,7 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
                 "must be non-negative dollars per million tokens".into(),
             );
         }
+        items::check_items(&format!("benchmarks.{name}"), benchmark)?;
         if benchmark.limit.is_some_and(|limit| limit.count() == 0) {
             return field(
                 format!("benchmarks.{name}.limit"),

@@ -160,6 +160,27 @@ async fn a_question_that_cannot_be_asked_is_refused_with_its_field() {
     }
 }
 
+#[tokio::test]
+async fn a_gate_goes_by_the_answers_of_a_runs_own_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let decide = "decide: { question: against sim/noisy-0.5, margin: 10pp, confidence: 0.8, rounds: 10 }";
+    let directory = folder.path().join("run");
+    let output = run(&spec(folder.path(), "against", decide, SIMULATED), &directory, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut command = regatta().unwrap();
+    command.arg("gate").arg(&directory).args(["--decided", "--json"]);
+    let output = finish(command).await.unwrap();
+    let judged: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let codes = BTreeMap::from([("go", 0), ("no_go", 1), ("inconclusive", 2)]);
+    assert_eq!(output.status.code(), codes.get(judged["verdict"].as_str().unwrap()).copied(), "{judged}");
+    assert_eq!(judged["baseline"], "sim/noisy-0.5");
+    assert_eq!(judged["confidence"], 0.8);
+    let checks = judged["checks"].as_array().unwrap();
+    let of_oracle = checks.iter().find(|check| check["cell"].as_str().unwrap().ends_with("sim/oracle")).unwrap();
+    assert_eq!(checks.len(), 2, "{judged}");
+    assert_eq!(of_oracle["verdict"], "go", "{judged}");
+}
+
 /// Results and every sequence after every round: all of a run that does not say what it cost.
 fn found(run: &Path) -> (String, Value) {
     let results = std::fs::read_to_string(run.join("results.jsonl")).unwrap();

@@ -93,6 +93,11 @@ fn headline<'d>(summary: &'d Value, model: &str) -> &'d Value {
     row["metrics"].as_array().unwrap().iter().find(|metric| metric["headline"] == true).unwrap()
 }
 
+/// Nanodollars as reports show them.
+fn dollars(nanodollars: f64) -> String {
+    regatta_proto::Money(nanodollars as u64).to_string()
+}
+
 fn number(value: &Value) -> f64 {
     value.as_f64().unwrap()
 }
@@ -153,6 +158,16 @@ async fn an_audit_corrects_a_biased_judge_says_its_bias_and_what_it_saved() {
     ] {
         assert!(report.contains(words), "{words} is missing in {report}");
     }
+    // The bias of the cheap judge, of each model by task, and what its audit has saved.
+    let biases = report.split("How much higher the cheaper judge").nth(1).unwrap();
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        for task in ["short", "long"] {
+            let is_of = |line: &str| line.contains(model) && line.contains(task) && line.contains("polite");
+            assert!(biases.lines().any(is_of), "{model} {task}: {biases}");
+        }
+    }
+    let bill = format!("for {}. To judge all of them would have cost about {}", dollars(cost), dollars(all));
+    assert!(report.contains(&bill), "{bill} is missing in {report}");
     let csv = read(&directory, "metrics.csv");
     assert!(
         csv.lines()
@@ -274,4 +289,50 @@ async fn an_audits_judge_that_is_away_takes_nothing_from_the_run_and_rescoring_a
     assert_eq!(again["audits"][0]["audited"], 160);
     assert!(again["audits"][0].get("missing").is_none());
     assert_eq!(read(&to, "results.jsonl"), read(&plain, "results.jsonl"));
+}
+
+/// Half of the longest interval of a corrected headline in a run.
+fn widest(summary: &Value) -> f64 {
+    let half = |model: &str| {
+        let audited = &headline(summary, model)["audited"];
+        (number(&audited["high"]) - number(&audited["low"])) / 2.0
+    };
+    half("sim/oracle").max(half("sim/noisy-0.4"))
+}
+
+/// Scores the run in the directory `run_of` again, by the judges of `spec`.
+async fn rescore(run_of: &Path, spec: &Path, to: &Path, further: &[&str]) -> String {
+    let [run_of, spec, to] = [run_of, spec, to].map(|path| path.to_str().unwrap());
+    let arguments = ["rescore", run_of, "--spec", spec, "--output", to, "--yes"];
+    run(&[&arguments[..], further].concat()).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_grows_until_its_values_are_known_well_enough_and_buys_what_one_of_the_last_size_would_have_bought() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let (spec, directory) = (written(folder, "plain", ""), folder.join("plain"));
+    run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    let said =
+        rescore(&directory, &written(folder, "audited", AUDIT), &folder.join("again"), &["--until", "8pp"]).await;
+    assert!(said.contains("every corrected value is known to ±8pp; "), "{said}");
+    let later = (2..20).map(|round| folder.join(format!("again-{round}"))).take_while(|directory| directory.exists());
+    let rounds: Vec<PathBuf> = std::iter::once(folder.join("again")).chain(later).collect();
+    assert!(said.contains(&format!("{} rounds asked for $", rounds.len())), "{said}");
+    let summaries: Vec<Value> = rounds.iter().map(|round| document(round, "summary.json")).collect();
+    assert!(summaries.len() > 1, "fifty items are too few: {}", widest(&summaries[0]));
+    let last = &summaries[summaries.len() - 1];
+    assert!(widest(last) <= 0.08, "{}", widest(last));
+
+    // Two models in two trials.
+    let items = number(&last["audits"][0]["audited"]) / 4.0;
+    let share = format!("share: {}", (items - 0.5) / ITEMS as f64);
+    let at_once = folder.join("at-once");
+    rescore(&directory, &written(folder, "whole", &AUDIT.replace("share: 0.2", &share)), &at_once, &[]).await;
+    let whole = document(&at_once, "summary.json");
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        assert_eq!(headline(&whole, model)["audited"], headline(last, model)["audited"], "{model}");
+    }
+    let cost = |summary: &Value| number(&summary["judging"]["cost"]["known"]);
+    assert_eq!(summaries.iter().map(cost).sum::<f64>(), cost(&whole));
 }

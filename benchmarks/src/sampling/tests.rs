@@ -83,6 +83,18 @@ fn settings_that_have_a_part_of_the_items_get_the_same_ones_of_these() {
 }
 
 #[test]
+fn the_listed_items_of_a_selection_are_run_in_whatever_order_they_are_listed() {
+    let items = items(&[3, 2]);
+    let id = |text: &str| text.parse::<ItemId>().unwrap();
+    let selected = vec![ItemIndex(0), ItemIndex(2), ItemIndex(4)];
+    let run = |listed: &[ItemId]| listed_items(&items, selected.clone(), listed);
+    assert_eq!(run(&[id("1-1"), id("0-2")]), [ItemIndex(2), ItemIndex(4)]);
+    assert_eq!(run(&[id("0-2"), id("1-1")]), run(&[id("1-1"), id("0-2")]));
+    assert!(run(&[id("1-0")]).is_empty(), "the selection does not have it");
+    assert_eq!(run(&[]), selected, "no list is no restriction");
+}
+
+#[test]
 fn canaries_are_asked_beside_any_selection_and_once_each() {
     let canaries = BTreeSet::from([ItemIndex(4), ItemIndex(1)]);
     let selected = vec![ItemIndex(0), ItemIndex(1)];

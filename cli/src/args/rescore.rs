@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use regatta_proto::{BenchmarkName, Evaluator, ModelRef};
+use regatta_proto::{BenchmarkName, Evaluator, Margin, ModelRef};
 
 use super::client::ClientArgs;
 use super::{PolicyArgs, TrustArgs, dollars, name_and_directory};
@@ -39,6 +39,9 @@ pub(crate) struct RescoreArgs {
     /// Ask judges, for at most so many dollars
     #[arg(long, value_name = "USD", allow_negative_numbers = true, value_parser = dollars)]
     pub(crate) budget: Option<f64>,
+    /// Audit more and more items until each value that the spec's `audit` corrects is known to so many percentage points, as 2pp, to either side
+    #[arg(long, value_name = "POINTS", requires = "spec")]
+    pub(crate) until: Option<Margin>,
     /// Price table to use instead of the shipped one
     #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
     pub(crate) prices: Option<PathBuf>,

@@ -69,6 +69,9 @@ pub(crate) struct AlignArgs {
     /// Scoring rule; needed where the run has several
     #[arg(long)]
     pub(crate) evaluator: Option<Evaluator>,
+    /// Take the rated sessions for a random sample: estimate what these people would have said of all, with the judge's bias
+    #[arg(long)]
+    pub(crate) audit: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -101,11 +104,14 @@ pub(crate) struct GateArgs {
     /// Directory of the run that is judged, or a sweep of a coordinator
     pub(crate) run: String,
     /// The run that it is held against
-    #[arg(long, value_name = "RUN")]
-    pub(crate) baseline: String,
+    #[arg(long, value_name = "RUN", required_unless_present = "decided")]
+    pub(crate) baseline: Option<String>,
     /// Policy: margins and limits that must hold (YAML)
-    #[arg(long, value_name = "FILE")]
-    pub(crate) policy: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "decided")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Judge the run by its own question, `against ENDPOINT/MODEL`: each other model against that one, by the question's margin
+    #[arg(long, conflicts_with_all = ["baseline", "policy", "model", "baseline_model"])]
+    pub(crate) decided: bool,
     /// Model of the run; otherwise models of the same name are compared, or the only ones
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<ModelRef>,

@@ -1,5 +1,6 @@
 //! `regatta align`: how well the judge of a run agrees with people who rated its sessions.
 
+mod audit;
 mod ratings;
 
 use std::collections::BTreeSet;
@@ -9,9 +10,11 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_benchmarks::{PaperEntry, PaperTable};
 use regatta_flowbench::{JudgedSession, judge_alignment};
-use regatta_proto::{Evaluator, did_you_mean};
+use regatta_proto::{Evaluator, SweepLock, did_you_mean};
+use regatta_scorer::Measures;
 use regatta_viewer::annotations::SessionName;
 
+use self::audit::Judged;
 use self::ratings::{Kind, Ratings};
 use crate::args::AlignArgs;
 use crate::exit::{BadConfiguration, bad_configuration};
@@ -36,6 +39,10 @@ pub(crate) fn run(mut args: AlignArgs) -> anyhow::Result<ExitCode> {
             ratings::of_annotations(&args.run, &judged, kind)?
         }
     };
+    if args.audit {
+        audit(&args, &results, evaluator, &ratings)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let judged: Vec<JudgedSession> =
         results.into_iter().filter_map(|line| judged(line, evaluator, &args.score)).collect();
     let file = ratings.file.display().to_string();
@@ -47,6 +54,34 @@ pub(crate) fn run(mut args: AlignArgs) -> anyhow::Result<ExitCode> {
         table.notes.iter().for_each(|note| output::note(note));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what the people of `ratings` would have said of all sessions.
+fn audit(args: &AlignArgs, results: &[ResultLine], evaluator: Evaluator, ratings: &Ratings) -> anyhow::Result<()> {
+    let text = |name: &str| {
+        let path = args.run.join(name);
+        std::fs::read_to_string(&path)
+            .with_context(|| format!("failed to read {}", path.display()))
+            .map_err(bad_configuration)
+    };
+    let lock = SweepLock::from_yaml(&text("sweep.lock.yaml")?).context("failed to read sweep.lock.yaml")?;
+    if lock.decide.is_some() {
+        let problem = format!(
+            "{} is a run with a question (decide): which sessions it has hangs on the judge's scores, so that nothing follows from a sample of them",
+            args.run.display()
+        );
+        return Err(BadConfiguration(problem).into());
+    }
+    let measures = Measures::from_json(text("measures.json")?.as_bytes()).context("failed to read measures.json")?;
+    let judged = Judged { results, measures: &measures, evaluator, score: &args.score, level: lock.level };
+    let audits = judged.audits(ratings)?;
+    if args.json {
+        output::line(&serde_json::to_string_pretty(&audits)?);
+    } else {
+        output::line(&audits.render());
+    }
+    audits.notes().iter().for_each(|note| output::note(note));
+    Ok(())
 }
 
 /// The evaluator that is asked for, or the only one that has such scores.

@@ -1,5 +1,6 @@
 //! `regatta gate`: may this run go, held against a baseline?
 
+mod decided;
 mod judging;
 mod limits;
 mod nights;
@@ -40,6 +41,9 @@ struct Judgement {
     alpha_worse: f64,
     /// Counted from 1; absent where each judgement counts by itself.
     night: Option<usize>,
+    /// Probability that all answers of the run's own question are right, where it was judged by these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f64>,
     checks: Vec<Check>,
 }
 
@@ -61,28 +65,9 @@ pub(crate) async fn run(args: GateArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
-    let policy = Policy::read(&args.policy).map_err(bad_configuration)?;
-    let baseline = EndedRun::open(&args.baseline, &args.client).await.map_err(bad_configuration)?;
-    let run = EndedRun::open(&args.run, &args.client).await.map_err(bad_configuration)?;
-    let chosen = Chosen { a: args.baseline_model, b: args.model };
-    let models = if chosen.a.is_some() || chosen.b.is_some() { Models::Named } else { Models::All };
-    let cells = matched(&baseline, &run, &chosen)?;
-    let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells, models };
-    let judgement = match &policy.nights {
-        None => question.judge(None)?,
-        Some(nights) => {
-            let Method::AlphaSpending = nights.method;
-            let ledger = nights.ledger.as_deref().ok_or_else(|| {
-                BadConfiguration(
-                    "the policy's nights have no ledger; name its file, as `ledger: nights.json`".to_owned(),
-                )
-            })?;
-            let path = beside(&args.policy, ledger);
-            let mut open = OpenLedger::open(&path, policy.alpha).map_err(bad_configuration)?;
-            let judgement = question.judge_in(&mut open.ledger)?;
-            open.write()?;
-            judgement
-        }
+    let judgement = match args.decided {
+        true => decided::judge(&EndedRun::open(&args.run, &args.client).await.map_err(bad_configuration)?)?,
+        false => by_policy(&args).await?,
     };
     for (path, content) in [
         (&args.junit, rendering::junit as fn(&Judgement) -> String),
@@ -99,6 +84,37 @@ async fn gate(args: GateArgs) -> anyhow::Result<ExitCode> {
         output::line(&rendering::text(&judgement));
     }
     Ok(ExitCode::from(judgement.verdict.exit_code()))
+}
+
+/// Holds the run against a baseline, by a policy.
+async fn by_policy(args: &GateArgs) -> anyhow::Result<Judgement> {
+    let (Some(baseline), Some(file)) = (&args.baseline, &args.policy) else {
+        let problem = "--baseline and --policy are missing; --decided judges a run by its own question";
+        return Err(BadConfiguration(problem.to_owned()).into());
+    };
+    let policy = Policy::read(file).map_err(bad_configuration)?;
+    let baseline = EndedRun::open(baseline, &args.client).await.map_err(bad_configuration)?;
+    let run = EndedRun::open(&args.run, &args.client).await.map_err(bad_configuration)?;
+    let chosen = Chosen { a: args.baseline_model.clone(), b: args.model.clone() };
+    let models = if chosen.a.is_some() || chosen.b.is_some() { Models::Named } else { Models::All };
+    let cells = matched(&baseline, &run, &chosen)?;
+    let question = Question { policy: &policy, baseline: &baseline, run: &run, cells: &cells, models };
+    match &policy.nights {
+        None => question.judge(None),
+        Some(nights) => {
+            let Method::AlphaSpending = nights.method;
+            let ledger = nights.ledger.as_deref().ok_or_else(|| {
+                BadConfiguration(
+                    "the policy's nights have no ledger; name its file, as `ledger: nights.json`".to_owned(),
+                )
+            })?;
+            let path = beside(file, ledger);
+            let mut open = OpenLedger::open(&path, policy.alpha).map_err(bad_configuration)?;
+            let judgement = question.judge_in(&mut open.ledger)?;
+            open.write()?;
+            Ok(judgement)
+        }
+    }
 }
 
 fn beside(policy: &Path, ledger: &Path) -> PathBuf {
@@ -118,6 +134,7 @@ impl Question<'_> {
             alpha,
             alpha_worse,
             night,
+            confidence: None,
             checks,
         })
     }

@@ -2,6 +2,7 @@
 //! in the old run changes.
 
 mod difference;
+mod until;
 mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +15,14 @@ use regatta_backends::{AttemptRow, SessionRow};
 use regatta_catalog::{StoredTranscript, Sweep};
 use regatta_coordinator::{JudgeCalls, Resumption};
 use regatta_proto::{
-    Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepState,
+    Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepLock, SweepState,
     Transcript, WorkerId,
 };
 use regatta_scorer::Rescoring;
 use tempfile::TempDir;
 
 use self::difference::Difference;
+use self::until::Shares;
 use super::check::Planned;
 use super::run::store;
 use crate::args::RescoreArgs;
@@ -40,18 +42,59 @@ type Key = (CellIndex, ItemIndex);
 
 /// Sessions without a transcript that are recorded at once.
 const AT_ONCE: usize = 256;
+/// File of the changes, in the directory of the new run.
+const CHANGES: &str = "rescored.json";
 /// Exit code when judges would have to be asked, and nobody has agreed to that.
 const NOT_AGREED: u8 = 2;
 
 pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
-    let place = Place::find(&args).await?;
+    if let Some(wanted) = args.until {
+        return until::run(args, wanted).await;
+    }
+    let Some(rescored) = once(&args, None).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
+    rescored.show();
+    Ok(of_state(rescored.state))
+}
+
+/// A run that was scored again.
+struct Rescored {
+    directory: PathBuf,
+    state: SweepState,
+    lock: SweepLock,
+    /// Changes from the old run, as they are shown.
+    difference: String,
+    /// `true` where they are JSON.
+    is_json: bool,
+}
+
+impl Rescored {
+    fn show(&self) {
+        output::line(&self.difference);
+        if !self.is_json {
+            output::note(&format!(
+                "{} · report: {} · every change: {}",
+                self.state,
+                self.directory.join("report.html").display(),
+                self.directory.join(CHANGES).display()
+            ));
+        }
+    }
+}
+
+/// Scores the run again, with audits of these `shares` instead of those of the spec. `None` where judges would have to be asked, and nobody has
+/// agreed to that.
+async fn once(args: &RescoreArgs, shares: Option<&Shares>) -> anyhow::Result<Option<Rescored>> {
+    let place = Place::find(args).await?;
     let directory = args.output.clone().unwrap_or_else(|| place.output.clone());
-    let old = Run::open(&place.directory, trust_wish(&args)).await?;
+    let old = Run::open(&place.directory, trust_wish(args)).await?;
     let rights = &old.run.rights;
     if !rights.is_own {
         trust::tell_of_foreign(&args.run);
     }
-    let loaded = wish::spec(&args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
+    let mut loaded = wish::spec(args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
+    if let Some(shares) = shares {
+        shares.enter(&mut loaded.spec, &old.sweep.lock)?;
+    }
     let planned = Planned::from(wish::copy(&loaded), rights.benchmarks).await?;
     refuse_other_items(&old.sweep, &planned.sweep)?;
     let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &planned.sweep);
@@ -66,29 +109,21 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     }
     if calls > 0 && !args.yes && args.budget.is_none() {
         output::note("nothing was asked; ask with --yes, or for at most so many dollars with --budget");
-        return Ok(ExitCode::from(NOT_AGREED));
+        return Ok(None);
     }
     // A budget is of the whole sweep, and what its sessions have cost already counts.
     let loaded = match args.budget {
         Some(dollars) => wish::with_budget(loaded, spent, dollars)?,
         None => loaded,
     };
-    let state = conclude(&args, &old, loaded, &directory).await?;
+    let state = conclude(args, &old, loaded, &directory).await?;
     let difference = Difference::between(&place.directory, &directory)?;
-    let path = directory.join("rescored.json");
+    let path = directory.join(CHANGES);
     regatta_files::write(&path, serde_json::to_vec_pretty(&difference)?)
         .with_context(|| format!("failed to write {}", path.display()))?;
-    if args.json {
-        output::line(&serde_json::to_string_pretty(&difference)?);
-    } else {
-        output::line(&difference.render());
-        output::note(&format!(
-            "{state} · report: {} · every change: {}",
-            directory.join("report.html").display(),
-            path.display()
-        ));
-    }
-    Ok(of_state(state))
+    let lock = planned.sweep.lock.clone();
+    let difference = if args.json { serde_json::to_string_pretty(&difference)? } else { difference.render() };
+    Ok(Some(Rescored { directory, state, lock, difference, is_json: args.json }))
 }
 
 fn trust_wish(args: &RescoreArgs) -> Wish<'_> {

@@ -35,6 +35,7 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
         let (Some(of_a), Some(of_b)) = (a.lock.benchmarks.get(name), b.lock.benchmarks.get(name)) else { continue };
         found.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
         found.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
+        found.add(&format!("{name}: listed items"), &of_a.listed, &of_b.listed)?;
         found.add(&format!("{name}: limit of items"), &of_a.limit, &of_b.limit)?;
         found.add(&format!("{name}: sample of items"), &of_a.sample, &of_b.sample)?;
         found.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;

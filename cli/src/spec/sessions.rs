@@ -16,6 +16,9 @@ pub(super) fn share_out(
     data: &BTreeMap<BenchmarkName, FileSet>,
     sessions: u64,
 ) -> anyhow::Result<()> {
+    if let Some((name, _)) = spec.benchmarks.iter().find(|(_, wanted)| !wanted.items.is_empty()) {
+        bail!("--sessions draws items, and benchmarks.{name}.items lists them; leave out one of them");
+    }
     let mut loaded: Vec<(BenchmarkName, Arc<dyn Suite>, Vec<Setting>)> = Vec::new();
     for (name, wanted) in &spec.benchmarks {
         let files = data.get(name).with_context(|| format!("benchmarks.{name}.data is missing"))?;

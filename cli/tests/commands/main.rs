@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod align;
 mod data;
 mod discover;
 mod help;

@@ -1,5 +1,6 @@
 //! Subsets of items that estimate the whole: chosen from runs, refused where these are too thin, and estimated by.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -94,6 +95,8 @@ fn a_subset_has_weights_for_all_items_errors_of_held_out_models_and_the_runs_it_
     assert!(shown.contains("about once in 6.") && shown.contains(" of 6 groups;"), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 100), "{shown}");
     assert!(notes.contains("no run and no report uses it by itself"), "{notes}");
+    let way = format!("as `items` of benchmarks.quiz with the setting default: jq -c '[.items[].item]' {file} writes");
+    assert!(notes.contains(&way), "{notes}");
     let subset = json(Path::new(&file));
     let weights =
         subset["items"].as_array().expect("items").iter().map(|item| item["weight"].as_f64().expect("a weight"));
@@ -208,4 +211,85 @@ fn a_subset_that_somebody_has_changed_is_refused() {
     std::fs::write(&file, subset.to_string()).expect("it can be written");
     let error = refused(&["subset", "estimate", &file, &history]);
     assert!(error.contains("the weights sum to"), "{error}");
+}
+
+/// A spec of the built-in benchmark with the miniature data, of `models`, and `more` of the benchmark.
+fn worfbench(folder: &Path, name: &str, models: &[&str], more: &str) -> String {
+    let data = super::examples().join("data/worfbench").display().to_string();
+    let listed: String = models.iter().map(|model| format!("  - id: sim/{model}\n")).collect();
+    let spec = format!(
+        "name: {name}\nseed: 7\nbenchmarks:\n  worfbench: {{ data: \"{data}\", settings: [two-shot], judge: sim/lexical{more} }}\n\
+         endpoints: {{ sim: {{ kind: simulated }} }}\nmodels:\n{listed}"
+    );
+    let file = folder.join(format!("{name}.yaml"));
+    std::fs::write(&file, spec).expect("a spec");
+    file.display().to_string()
+}
+
+/// Runs `spec` into a folder beside it.
+fn run(spec: &str) -> String {
+    let folder = spec.trim_end_matches(".yaml").to_owned();
+    said(&["run", spec, "--output", &folder]);
+    folder
+}
+
+/// Scores of a run's sessions, by model and item.
+fn scores(run: &str) -> BTreeMap<(String, String), Value> {
+    let text = std::fs::read_to_string(Path::new(run).join("results.jsonl")).expect("results");
+    let line = |line: &str| -> ((String, String), Value) {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let name = |field: &str| line[field].as_str().expect("a name").to_owned();
+        ((name("model"), name("item")), line["scores"].clone())
+    };
+    text.lines().map(line).collect()
+}
+
+#[test]
+fn a_subset_of_a_built_in_benchmark_is_run_alone_and_its_sessions_are_those_of_a_run_of_all() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let history = run(&worfbench(folder.path(), "history", &MODELS, ""));
+    let file = folder.path().join("subset.json").display().to_string();
+    choose(&[&history], "6", &file, &[]);
+    let chosen = items(Path::new(&file));
+    let list = |ids: &[String]| format!(", items: {}", serde_json::to_string(ids).expect("JSON"));
+    let tonight = run(&worfbench(folder.path(), "tonight", &["oracle", "noisy-0.5"], &list(&chosen)));
+    let (all, alone) = (scores(&history), scores(&tonight));
+    assert_eq!(alone.len(), 2 * 6);
+    for (session, score) in &alone {
+        assert_eq!(all.get(session), Some(score), "{session:?}");
+    }
+    let (shown, _) = said(&["subset", "estimate", &file, &tonight]);
+    assert!(shown.starts_with("An estimate, not a measurement, from 6 of "), "{shown}");
+    assert!(!shown.contains("another data set"), "{shown}");
+    // The same list in another order is the same sweep.
+    let print =
+        |ids: &[String]| said(&["check", "--print", &worfbench(folder.path(), "tonight", &["oracle"], &list(ids))]).0;
+    let backwards: Vec<String> = chosen.iter().rev().cloned().collect();
+    assert_eq!(print(&chosen), print(&backwards));
+    assert!(print(&chosen).contains("listed:\n"), "{}", print(&chosen));
+    assert!(
+        std::fs::read_to_string(Path::new(&tonight).join("report.md")).expect("a report").contains("6 by their ids")
+    );
+}
+
+#[test]
+fn a_list_of_items_is_checked_before_anything_is_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let spec = |more: &str| worfbench(folder.path(), "listed", &["oracle"], more);
+    let error = refused(&["check", &spec(", items: [lumos_mini1, lumos_mni2]")]);
+    assert!(
+        error.contains("benchmarks.worfbench.items[1]: the data has no item \"lumos_mni2\"; did you mean"),
+        "{error}"
+    );
+    let error = refused(&["check", &spec(", tasks: [lumos], items: [os_mini1]")]);
+    assert!(error.contains("two-shot selects no items"), "{error}");
+    let error = refused(&["check", &spec(", tasks: [lumos], items: [lumos_mini1, os_mini1]")]);
+    let problem = "benchmarks.worfbench.items[1]: \"os_mini1\" is in none of the settings and tasks that are run";
+    assert!(error.contains(problem), "{error}");
+    let listed = spec(", items: [lumos_mini1]");
+    let error = refused(&["check", &listed, "--limit", "3"]);
+    assert!(error.contains("benchmarks.worfbench.limit: does not go with `items`"), "{error}");
+    let error = refused(&["check", &listed, "--sessions", "3"]);
+    assert!(error.contains("--sessions draws items, and benchmarks.worfbench.items lists them"), "{error}");
+    said(&["check", &listed]);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts, select_items};
+use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts, listed_items, select_items};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, MemberName, ModelRef,
     ModelSpec, Question, Role, RoleModels, Setting, SweepSpec, Verdict,
@@ -129,7 +129,10 @@ pub(super) fn check_judge(
     let Some(model) = spec.models.first() else { return Ok(()) };
     let place = format!("benchmarks.{name}");
     let first = || {
-        let select = |setting| select_items(suite, name, setting, &wanted.tasks, wanted.limit, spec.seed).ok();
+        let select = |setting| {
+            let selected = select_items(suite, name, setting, &wanted.tasks, wanted.limit, spec.seed).ok()?;
+            Some(listed_items(suite.items(), selected, &wanted.items))
+        };
         settings.iter().find_map(|setting| first_question(suite, setting, &select(setting)?, &model.id, evaluators))
     };
     let question = suite.example_question(evaluators).or_else(first);

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use regatta_catalog::Sweep;
 use regatta_coordinator::Submission;
 use regatta_proto::{CacheMode, Digest, EndpointKind, EndpointName, EndpointSpec, Evaluator, Judge, ModelSpec};
 
@@ -214,4 +215,57 @@ async fn canaries_are_the_same_items_whatever_the_limit_and_are_never_answered_b
         chosen.push(canaries);
     }
     assert_eq!(chosen[0], chosen[1]);
+}
+
+/// Ids of the items that `sweep` runs, by name.
+fn run_by(sweep: &Sweep) -> Vec<String> {
+    let cell = &sweep.cells()[0];
+    let id = |item| sweep.item(cell, item).unwrap().id.to_string();
+    let mut run: Vec<String> = sweep.selected(cell).iter().copied().map(id).collect();
+    run.sort();
+    run
+}
+
+/// A spec of the two tasks that lists `items`.
+fn listing(items: &str) -> String {
+    spec("s", 3, "").replace("limit: 'first:3'", &format!("items: {items}"))
+}
+
+#[tokio::test]
+async fn listed_items_are_run_and_no_others_and_their_order_makes_no_other_sweep() {
+    let stage = Stage::set().await;
+    let process = stage.process();
+    let one = stage.submission(&listing("[wikihow_mini2, lumos_mini3]")).await;
+    let other = stage.submission(&listing("[lumos_mini3, wikihow_mini2]")).await;
+    let planned = process.coordinator.plan(one.clone()).await.unwrap();
+    assert_eq!(run_by(&planned), ["lumos_mini3", "wikihow_mini2"]);
+    // Whoever reads the lock selects the same ones.
+    let read = process.coordinator.catalog().sweep(&planned.digest).await.unwrap();
+    assert_eq!(run_by(&read), run_by(&planned));
+    let first = process.coordinator.submit(one, None).await.unwrap();
+    let second = process.coordinator.submit(other, None).await.unwrap();
+    assert!(first.created && !second.created);
+    assert_eq!(first.id, second.id);
+}
+
+#[tokio::test]
+async fn canaries_are_asked_beside_listed_items() {
+    let stage = Stage::set().await;
+    let submission = stage.submission(&listing("[lumos_mini3], canaries: 4")).await;
+    let run = run_by(&stage.process().coordinator.plan(submission).await.unwrap());
+    assert!(run.contains(&"lumos_mini3".to_owned()) && (4..=5).contains(&run.len()), "{run:?}");
+}
+
+#[tokio::test]
+async fn an_item_that_the_data_or_the_tasks_do_not_have_is_refused_with_its_place_in_the_list() {
+    let stage = Stage::set().await;
+    let refused = async |items: &str| refused(&stage, stage.submission(&listing(items)).await).await;
+    assert_eq!(
+        refused("[lumos_mini1, lumos_mni2]").await,
+        "benchmarks.worfbench.items[1]: the data has no item \"lumos_mni2\"; did you mean \"lumos_mini2\"?"
+    );
+    assert_eq!(
+        refused("[lumos_mini1, os_mini1]").await,
+        "benchmarks.worfbench.items[1]: \"os_mini1\" is in none of the settings and tasks that are run; leave it out, or run its own"
+    );
 }

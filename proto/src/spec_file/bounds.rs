@@ -28,6 +28,8 @@ const AGENTS_MAX: usize = 200;
 const SETTINGS_MAX: usize = 1000;
 /// Most tasks that a benchmark is restricted to.
 const TASKS_MAX: usize = 1000;
+/// Most items that a benchmark lists; whoever wants more of a data set names none.
+const ITEMS_MAX: usize = 10_000;
 /// Most evaluators of a benchmark.
 const EVALUATORS_MAX: usize = 16;
 /// Most casts of a benchmark.
@@ -97,6 +99,7 @@ fn check_benchmark(place: &str, benchmark: &BenchmarkSpec) -> Result<(), SpecErr
     for (list, found, most) in [
         ("settings", benchmark.settings.len(), SETTINGS_MAX),
         ("tasks", benchmark.tasks.len(), TASKS_MAX),
+        ("items", benchmark.items.len(), ITEMS_MAX),
         ("evaluators", benchmark.evaluators.len(), EVALUATORS_MAX),
         ("casts", benchmark.casts.len(), CASTS_MAX),
     ] {

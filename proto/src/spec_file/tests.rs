@@ -55,6 +55,22 @@ fn wrong_values_are_errors_that_name_the_field() {
 }
 
 #[test]
+fn listed_items_are_named_once_and_do_not_go_with_a_limit() {
+    let with = |items: &str| MINIMAL.replace("data: data", &format!("data: data, items: {items}"));
+    let name: crate::BenchmarkName = "worfbench".parse().unwrap();
+    let items = |spec: SweepSpec| spec.benchmarks[&name].items.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(items(parse(&with("[lumos-3, \"17\"]")).unwrap()), ["lumos-3", "17"]);
+    assert!(items(parse(MINIMAL).unwrap()).is_empty());
+    assert_eq!(error(&with("[a, b, a]")), "benchmarks.worfbench.items[2]: \"a\" is listed twice");
+    assert_eq!(
+        error(&with("[a, b], limit: 2")),
+        "benchmarks.worfbench.limit: does not go with `items`, which lists all that are run; leave out one of them"
+    );
+    let unlisted = serde_json::to_string(&parse(MINIMAL).unwrap()).unwrap();
+    assert!(!unlisted.contains("items"), "a spec that lists none keeps its bytes: {unlisted}");
+}
+
+#[test]
 fn canaries_are_counted_and_do_not_go_with_a_question() {
     let with = |canaries: &str| MINIMAL.replace("data: data", &format!("data: data, canaries: {canaries}"));
     let name: crate::BenchmarkName = "worfbench".parse().unwrap();

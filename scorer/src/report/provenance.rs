@@ -61,6 +61,9 @@ fn benchmark_facts(lock: &SweepLock, name: &BenchmarkName, benchmark: &Benchmark
     if !benchmark.tasks.is_empty() {
         facts.push((format!("Tasks of {name}"), benchmark.tasks.join(", ")));
     }
+    if !benchmark.listed.is_empty() {
+        facts.push((format!("Listed items of {name}"), format!("{} by their ids, no others", benchmark.listed.len())));
+    }
     if let Some(limit) = benchmark.restriction() {
         let which = match limit {
             Limit::First(count) => format!("the first {count} items of each task"),

@@ -114,8 +114,10 @@ pub(crate) fn audited_difference(
 }
 
 mod gap;
+mod people;
 #[cfg(test)]
 mod tests;
 
 pub use self::gap::GapMeans;
 pub(crate) use self::gap::gap;
+pub use self::people::audited_sessions;

@@ -32,7 +32,7 @@ mod sample;
 mod shares;
 mod student;
 
-pub use audited::{Audited, AuditedNumber, GapMeans};
+pub use audited::{Audited, AuditedNumber, GapMeans, audited_sessions};
 pub(crate) use audited::{audited_difference, audited_value, audits, gap};
 pub(crate) use clusters::{Influence, Spread, spread};
 pub use components::Components;

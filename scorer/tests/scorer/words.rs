@@ -109,6 +109,7 @@ fn audited_sweep(judge: &str, audit: Option<&str>, seed: u64) -> Sweep {
         dataset: Digest::of(b"talk"),
         settings: vec![setting.clone()],
         tasks: Vec::new(),
+        listed: Vec::new(),
         limit: None,
         sample: None,
         canaries: None,

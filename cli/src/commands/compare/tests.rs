@@ -113,6 +113,7 @@ fn everything_that_a_result_can_depend_on_is_named_when_it_changed() {
         benchmark.dataset = regatta_proto::Digest::of(b"other data");
         benchmark.evaluators.push(regatta_proto::Evaluator::Exec);
         benchmark.judge = Some(regatta_proto::Judge::Plain("judges/one".parse().unwrap()));
+        benchmark.listed = vec!["item-001".parse().unwrap()];
         benchmark.limit = Some(7);
         benchmark.sample = Some(9);
         benchmark.judge_price = Some(regatta_proto::Price::per_mtok(1.0, 2.0));

@@ -140,6 +140,7 @@ fn declared(before: &EndedRun, now: &EndedRun, cells: &[MatchedCell]) -> anyhow:
         let (mut harness, mut data, mut judge) = (Changes::default(), Changes::default(), Changes::default());
         data.add(&format!("{name}: data"), &of_a.dataset, &of_b.dataset)?;
         data.add(&format!("{name}: tasks"), &of_a.tasks, &of_b.tasks)?;
+        data.add(&format!("{name}: listed items"), &of_a.listed, &of_b.listed)?;
         data.add(&format!("{name}: items"), &of_a.items, &of_b.items)?;
         harness.add(&format!("{name}: evaluators"), &of_a.evaluators, &of_b.evaluators)?;
         harness.add(&format!("{name}: other roles"), &of_a.roles, &of_b.roles)?;

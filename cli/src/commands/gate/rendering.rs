@@ -22,6 +22,12 @@ pub(super) fn text(of: &Judgement) -> String {
 
 /// A sentence on the control of errors.
 fn control(of: &Judgement) -> String {
+    if let Some(confidence) = of.confidence {
+        let percent = (1000.0 * confidence).round() / 10.0;
+        return format!(
+            "by the run's own question: all of this is right with a probability of {percent} % at least, however often it was looked at"
+        );
+    }
     match of.night {
         Some(night) => format!(
             "night {night}: alarms spend {} of alpha {}, so that a false one in all nights together is no likelier than that",

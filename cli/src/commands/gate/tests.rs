@@ -525,3 +525,51 @@ fn coverage_is_that_of_the_metrics_that_the_policy_names() {
     assert_eq!(verdict, Verdict::Inconclusive);
     assert!(detail.starts_with("50.0 % of the sessions have a value of success"), "{detail}");
 }
+
+/// A run that asked of `openai/new` against `openai/old`, where the old one is better by `value`, and by so many parts at least and at most.
+fn asked(question: &str, [value, low, high]: [f64; 3]) -> EndedRun {
+    let mut run = made(right(150, 200)).run("runs/tonight");
+    let decided = serde_json::json!({
+        "question": question, "margin": "2pp", "confidence": 0.95, "over": "new_items", "ended": "decided", "sessions": 400,
+        "sessions_max": 1600, "cost": { "known": 0, "unknown_calls": 0 },
+        "contests": [{
+            "benchmark": "worfbench", "setting": "two-shot", "evaluator": "official", "metric": "success", "unit": "percent",
+            "range": [0.0, 1.0], "decided": true, "rounds": 3, "units": 800, "contestants": [],
+            "sequences": [{
+                "one": "openai/old", "other": "openai/new", "value": value, "low": low, "high": high, "relation": "open", "points": [],
+            }],
+        }],
+    });
+    run.summary.decided = Some(serde_json::from_value(decided).unwrap());
+    run
+}
+
+#[test]
+fn a_runs_own_question_gives_a_verdict_by_its_margin() {
+    for (ends, verdict) in [
+        ([0.0, -0.03, 0.015], Verdict::Go),
+        ([0.05, 0.03, 0.07], Verdict::NoGo),
+        // Worse, and by no more than the margin as far as is known.
+        ([0.02, 0.01, 0.03], Verdict::Inconclusive),
+    ] {
+        assert_eq!(decided::judge(&asked("against openai/old", ends)).unwrap().verdict, verdict, "{ends:?}");
+    }
+    let shown = rendering::text(&decided::judge(&asked("against openai/old", [0.05, 0.03, 0.07])).unwrap());
+    assert_eq!(
+        shown,
+        "NO-GO: runs/tonight against openai/old\nworfbench · two-shot · openai/new\n  NO-GO         success (official): better by -5.0 [-7.0, \
+         -3.0], margin 2.0, in 400 of 1600 sessions: worse by more than the margin\nby the run's own question: all of this is right with a \
+         probability of 95 % at least, however often it was looked at"
+    );
+    // The other way round the new one is the baseline.
+    let turned = decided::judge(&asked("against openai/new", [0.05, 0.03, 0.07])).unwrap();
+    assert_eq!((turned.verdict, turned.baseline.as_str()), (Verdict::Go, "openai/new"));
+}
+
+#[test]
+fn a_run_without_a_baseline_in_its_question_is_not_judged_by_it() {
+    let error = decided::judge(&asked("best", [0.0, -0.01, 0.01])).unwrap_err().to_string();
+    assert!(error.contains("is best, which names no baseline"), "{error}");
+    let error = decided::judge(&made(right(150, 200)).run("runs/tonight")).unwrap_err().to_string();
+    assert!(error.starts_with("runs/tonight has no question"), "{error}");
+}

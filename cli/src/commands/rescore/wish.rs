@@ -61,6 +61,7 @@ fn of_lock(lock: &SweepLock) -> SweepSpec {
         data: None,
         settings: locked.settings.clone(),
         tasks: locked.tasks.clone(),
+        items: locked.listed.clone(),
         limit: locked.restriction(),
         canaries: locked.canaries,
         evaluators: locked.evaluators.clone(),

@@ -31,6 +31,7 @@ pub(super) async fn run(args: ChooseSubsetArgs) -> anyhow::Result<()> {
         output::line(&rendering::chosen(&subset));
     }
     output::note(&format!("written to {}; {}", args.output.display(), rendering::NOT_BY_ITSELF));
+    output::note(&rendering::way_to_run(&subset, &args.output));
     Ok(())
 }
 

@@ -126,3 +126,81 @@ fn scores_of(
     }
     Ok(subset.items.iter().filter_map(|chosen| Some((chosen.weight, score(&chosen.item)?))).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Filtered, Judge};
+
+    use super::super::document::{ChosenItem, Whole};
+    use super::*;
+    use crate::ended_run::testing::Made;
+
+    fn place() -> Place {
+        Place { benchmark: "worfbench".parse().unwrap(), setting: "two-shot".parse().unwrap() }
+    }
+
+    /// A run of three items, of which the second is wrong.
+    fn run() -> EndedRun {
+        Made { scores: vec![Some(1.0), Some(0.0), Some(1.0)], ..Made::default() }.run("tonight")
+    }
+
+    /// The first two items of such a run, of which the first stands for the third as well.
+    fn subset() -> SubsetDocument {
+        let history = run();
+        let item = |id: &str, weight| ChosenItem { item: id.parse().unwrap(), weight, group: None };
+        SubsetDocument {
+            v: SubsetDocument::VERSION,
+            benchmark: place().benchmark,
+            setting: place().setting,
+            dataset: place().dataset(&history).unwrap(),
+            test: place().test(&history).unwrap().unwrap(),
+            metric: definitions(&history, &place())[0].clone(),
+            trials: 1,
+            seed: 0,
+            runs: Vec::new(),
+            whole: Whole { items: 3, groups: 3, incomplete: 0, unmeasured: 0 },
+            errors: Errors { mean: 0.01, worst: 0.02, random_mean: 0.1, random_worst: 0.2, different_models: 5 },
+            held_out: Vec::new(),
+            items: vec![item("item-000", 2.0), item("item-001", 1.0)],
+        }
+    }
+
+    #[test]
+    fn a_run_of_the_same_test_is_estimated_from_by_weight() {
+        let found = estimate(&subset(), &run()).unwrap();
+        assert!((found.models[0].estimate - 2.0 / 3.0).abs() < 1e-12, "{found:?}");
+        assert!(found.same_dataset && found.is_estimate);
+    }
+
+    #[test]
+    fn a_run_of_another_judge_or_with_other_filtered_sessions_is_not_estimated_from() {
+        let (mut judged, mut filtered) = (run(), run());
+        let judge = Judge::Plain("openai/gpt-5".parse().unwrap());
+        judged.lock.benchmarks.get_mut(&place().benchmark).unwrap().judge = Some(judge);
+        filtered.lock.filtered = Filtered::Missing;
+        for other in [judged, filtered] {
+            let error = estimate(&subset(), &other).unwrap_err().to_string();
+            assert!(
+                error.starts_with("tonight has another judge of worfbench, other models in other roles,"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_run_of_other_data_is_estimated_from_by_the_ids_of_items_and_the_estimate_says_so() {
+        let mut other = run();
+        other.lock.benchmarks.get_mut(&place().benchmark).unwrap().dataset = Digest::of(b"other data");
+        let found = estimate(&subset(), &other).unwrap();
+        assert!(!found.same_dataset);
+        assert!(rendering::estimated(&subset(), &found).contains("The run has another data set than the subset"));
+    }
+
+    #[test]
+    fn a_run_without_the_metric_of_the_subset_is_not_estimated_from() {
+        let mut other = run();
+        other.measures.benchmarks.clear();
+        let error = estimate(&subset(), &other).unwrap_err().to_string();
+        assert_eq!(error, "tonight has no success (official) of worfbench two-shot as the subset has it");
+    }
+}

@@ -1,6 +1,7 @@
 //! Subsets and their estimates as people read them, in at most 100 columns.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use regatta_benchmarks::Unit;
 use regatta_proto::counted;
@@ -12,6 +13,16 @@ use crate::plain_table::plain_table;
 
 /// Said wherever a subset is written.
 pub(super) const NOT_BY_ITSELF: &str = "no run and no report uses it by itself";
+
+/// The way to run the items of `subset` alone, which is in the file `path`.
+pub(super) fn way_to_run(subset: &SubsetDocument, path: &Path) -> String {
+    format!(
+        "to run these items alone, list them in a spec, as `items` of benchmarks.{} with the setting {}: jq -c '[.items[].item]' {} writes the list",
+        subset.benchmark,
+        subset.setting,
+        path.display()
+    )
+}
 
 /// A chosen subset with the models that were held out.
 pub(super) fn chosen(subset: &SubsetDocument) -> String {
@@ -200,6 +211,15 @@ mod tests {
         let shown = chosen(&subset());
         assert!(is_narrow(&shown), "{shown}");
         insta::assert_snapshot!(shown);
+    }
+
+    #[test]
+    fn whoever_chose_a_subset_is_told_how_to_run_it_alone() {
+        assert_eq!(
+            way_to_run(&subset(), Path::new("subset.json")),
+            "to run these items alone, list them in a spec, as `items` of benchmarks.dialogues with the setting turn/single/flowchart: \
+             jq -c '[.items[].item]' subset.json writes the list"
+        );
     }
 
     #[test]

@@ -47,6 +47,7 @@ fn lock(names: &[&str]) -> BenchmarkLock {
         dataset: Digest::of(b""),
         settings: settings(names),
         tasks: Vec::new(),
+        listed: Vec::new(),
         limit: None,
         sample: None,
         canaries: None,

@@ -48,6 +48,7 @@ const PLACES: &[(&str, usize, Filled)] = &[
     ("/benchmarks/worfbench/settings", 1000, |count| list(count, |number| format!("s{number}"))),
     ("/benchmarks/worfbench/tasks", 1000, |count| list(count, |number| format!("t{number}"))),
     ("/benchmarks/worfbench/tasks", 200, |length| json!(["x".repeat(length)])),
+    ("/benchmarks/worfbench/items", 10_000, |count| list(count, |number| format!("i{number}"))),
     ("/benchmarks/worfbench/evaluators", 16, |count| list(count, |_| "official".to_owned())),
     (
         "/benchmarks/worfbench",

@@ -40,6 +40,7 @@ pub(crate) fn lock(models: &[&str]) -> SweepLock {
         dataset: miniature().snapshot().digest(),
         settings: vec!["two-shot".parse().unwrap()],
         tasks: vec!["wikihow".to_owned(), "os".to_owned()],
+        listed: Vec::new(),
         limit: Some(2),
         sample: None,
         canaries: None,
@@ -84,6 +85,7 @@ pub(crate) fn with_dialogues(mut lock: SweepLock) -> SweepLock {
     let dialogues = BenchmarkLock {
         settings: vec![setting.clone()],
         tasks: Vec::new(),
+        listed: Vec::new(),
         limit: None,
         sample: None,
         canaries: None,

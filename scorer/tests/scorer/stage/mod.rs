@@ -465,6 +465,7 @@ async fn lock(blobs: &Blobs) -> SweepLock {
         dataset,
         settings: vec![setting.clone()],
         tasks: vec!["lumos".to_owned()],
+        listed: Vec::new(),
         limit: Some(ITEMS as u32),
         sample: None,
         canaries: None,

@@ -146,6 +146,7 @@ impl Company {
             dataset: Digest::of(b"talk"),
             settings: vec![setting.clone()],
             tasks: Vec::new(),
+            listed: Vec::new(),
             limit: None,
             sample: None,
             canaries: None,

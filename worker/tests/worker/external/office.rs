@@ -221,6 +221,7 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         dataset: Digest::of(b"errands"),
         settings: vec![setting.clone()],
         tasks: Vec::new(),
+        listed: Vec::new(),
         limit: None,
         sample: None,
         canaries: None,

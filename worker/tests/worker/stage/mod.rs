@@ -446,6 +446,7 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         dataset,
         settings: vec![setting.clone()],
         tasks: Vec::new(),
+        listed: Vec::new(),
         limit: None,
         sample: None,
         canaries: None,

@@ -1,0 +1,260 @@
+//! `regatta rescore --until`: an audit that grows until the values that it corrects are known well enough.
+//!
+//! Each round scores the run of the round before, with a larger audit. An audit draws the items with the lowest digests, so that a larger one has
+//! the smaller one in it: what was asked before is known, and the rounds buy what one audit of the last size would have bought.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use regatta_deciding::further_audits;
+use regatta_proto::{BenchmarkName, Margin, Money, SweepLock, SweepSpec, SweepState};
+use regatta_scorer::{Measures, Summary};
+
+use super::{NOT_AGREED, Rescored, once};
+use crate::args::RescoreArgs;
+use crate::exit::{BadConfiguration, of_state};
+use crate::output;
+
+/// Items of a setting that the first round audits, at least: fewer tell too little of how many it takes.
+const FIRST_ITEMS: u32 = 50;
+/// Share of an audit of everything, because that of a spec is below 1.
+const ALL: f64 = 1.0 - 1e-9;
+
+/// Shares of the items that audits of a round draw.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Shares {
+    /// The shares of the spec, but not too few items to go on from.
+    First,
+    /// By benchmark.
+    Next(BTreeMap<BenchmarkName, f64>),
+}
+
+impl Shares {
+    /// Puts them into `spec`, whose items are those of `lock`.
+    ///
+    /// # Errors
+    /// When the spec audits nothing.
+    pub(super) fn enter(&self, spec: &mut SweepSpec, lock: &SweepLock) -> anyhow::Result<()> {
+        let mut is_audited = false;
+        for (name, benchmark) in &mut spec.benchmarks {
+            let Some(audit) = &mut benchmark.audit else { continue };
+            is_audited = true;
+            match self {
+                Self::First => {
+                    let counts = lock.benchmarks.get(name).into_iter().flat_map(|of| of.items.values());
+                    let least = counts.map(|items| f64::from(FIRST_ITEMS) / f64::from(*items)).fold(0.0, f64::max);
+                    audit.share = audit.share.max(least).min(ALL);
+                }
+                Self::Next(shares) => audit.share = shares.get(name).copied().unwrap_or(audit.share),
+            }
+        }
+        if is_audited {
+            return Ok(());
+        }
+        let problem = "--until is about the audit of a judge, and the spec has none; write `audit` beside the `judge` of a benchmark";
+        Err(BadConfiguration(problem.to_owned()).into())
+    }
+}
+
+/// Conclusion from the values of a round.
+#[derive(Debug, Clone, PartialEq)]
+enum Growth {
+    /// Every corrected value is known well enough.
+    Enough,
+    /// Some value is not, and audits of these shares may make it so.
+    More(BTreeMap<BenchmarkName, f64>),
+    /// Some value is not, and no larger audit would change that.
+    Exhausted,
+}
+
+/// Rescores in rounds until half of the interval of each corrected value is at most `wanted`, or everything is audited, or the budget is used.
+pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result<ExitCode> {
+    let budget = args.budget;
+    let (mut shares, mut spent, mut rounds) = (Shares::First, Money::ZERO, 0_u32);
+    let mut first: Option<PathBuf> = None;
+    loop {
+        let Some(rescored) = once(&args, Some(&shares)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
+        rounds += 1;
+        let summary = Summary::from_json(&read(&rescored.directory, "summary.json")?)?;
+        spent += summary.judging.cost.known;
+        let growth = match rescored.state {
+            SweepState::Complete | SweepState::Incomplete => {
+                let measures = Measures::from_json(&read(&rescored.directory, "measures.json")?)?;
+                growth(&summary, &measures, &rescored.lock, wanted.part())?
+            }
+            SweepState::Running | SweepState::Tabulating | SweepState::StoppedByBudget | SweepState::Cancelled => {
+                let why = format!("{} before every value was known to ±{wanted}", rescored.state);
+                return Ok(end(&rescored, &why, rounds, spent));
+            }
+        };
+        let next = match growth {
+            Growth::Enough => {
+                let why = format!("every corrected value is known to ±{wanted}");
+                return Ok(end(&rescored, &why, rounds, spent));
+            }
+            Growth::Exhausted => {
+                let why =
+                    format!("not every corrected value is known to ±{wanted}, and no larger audit would tell more");
+                return Ok(end(&rescored, &why, rounds, spent));
+            }
+            Growth::More(next) => next,
+        };
+        args.budget = budget.map(|dollars| dollars - spent.dollars());
+        if args.budget.is_some_and(|left| left <= 0.0) {
+            tell(&rescored, &format!("the budget is used before every value is known to ±{wanted}"), rounds, spent);
+            return Ok(of_state(SweepState::StoppedByBudget));
+        }
+        let directory = rescored.directory;
+        args.output = Some(numbered(first.as_deref().unwrap_or(&directory), rounds + 1));
+        args.run = directory.to_str().context("the directory of a run has a name that is not text")?.to_owned();
+        first.get_or_insert(directory);
+        shares = Shares::Next(next);
+    }
+}
+
+/// Shows the last round, and says why it is the last one.
+fn end(rescored: &Rescored, why: &str, rounds: u32, spent: Money) -> ExitCode {
+    tell(rescored, why, rounds, spent);
+    of_state(rescored.state)
+}
+
+fn tell(rescored: &Rescored, why: &str, rounds: u32, spent: Money) {
+    rescored.show();
+    let rounds = regatta_proto::counted(rounds.into(), "round", "rounds");
+    output::note(&format!(
+        "{why}; {rounds} asked for {spent}, and the last one is in {}",
+        rescored.directory.display()
+    ));
+}
+
+fn read(directory: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
+    let path = directory.join(name);
+    std::fs::read(&path).with_context(|| format!("failed to read {}", path.display()))
+}
+
+/// The directory of a later round, beside that of the `first`.
+fn numbered(first: &Path, round: u32) -> PathBuf {
+    let mut name = first.file_name().unwrap_or_default().to_owned();
+    name.push(format!("-{round}"));
+    first.with_file_name(name)
+}
+
+/// Shares of the audits of the round after the one of `summary`, so that half of the interval of each corrected value on leaderboards is at most the
+/// part `wanted` of its scale.
+///
+/// # Errors
+/// When no such value is corrected.
+fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64) -> anyhow::Result<Growth> {
+    let of_lock = lock.benchmarks.iter();
+    let mut shares: BTreeMap<BenchmarkName, f64> =
+        of_lock.filter_map(|(name, of)| Some((name.clone(), of.audit.as_ref()?.share))).collect();
+    let (mut corrected, mut is_open, mut grows) = (0, false, false);
+    for row in &summary.rows {
+        let items = lock.benchmarks.get(&row.benchmark).and_then(|of| of.items.get(&row.setting));
+        let (Some(items), Some(share)) = (items, shares.get_mut(&row.benchmark)) else { continue };
+        for metric in row.metrics.iter().filter(|metric| metric.headline) {
+            let Some(audited) = &metric.estimate.audited else { continue };
+            let of_benchmark = measures.benchmarks.get(&row.benchmark);
+            let definition = of_benchmark.and_then(|of| of.definition(&row.setting, metric.evaluator, &metric.metric));
+            let Some((low, high)) = definition.and_then(|of| of.low.zip(of.high)) else { continue };
+            corrected += 1;
+            let half = (audited.estimate.high - audited.estimate.low) / 2.0 / (high - low);
+            let Some(needed) = further_audits(audited.items as usize, half, wanted) else { continue };
+            is_open = true;
+            let wider = (needed as f64 / f64::from(*items)).min(ALL);
+            if wider > *share {
+                *share = wider;
+                grows = true;
+            }
+        }
+    }
+    match (corrected, is_open, grows) {
+        (0, _, _) => {
+            let problem = "the audit corrects no value on leaderboards, so that there is none to be known better: no metric there that the judge \
+                           decides is a mean over items with a least and a largest value, or too little was audited";
+            Err(BadConfiguration(problem.to_owned()).into())
+        }
+        (_, false, _) => Ok(Growth::Enough),
+        (_, true, true) => Ok(Growth::More(shares)),
+        (_, true, false) => Ok(Growth::Exhausted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ended_run::EndedRun;
+    use crate::ended_run::testing::{Made, right};
+
+    /// A run of 400 items of which `share` are audited, with an interval of the corrected value of so many points to each side.
+    fn run(share: f64, points: f64) -> EndedRun {
+        let mut run = Made { scores: right(200, 400), ..Made::default() }.run("runs/audited");
+        let benchmark = run.lock.benchmarks.values_mut().next().unwrap();
+        benchmark.judge = Some(regatta_proto::Judge::Plain("openai/gpt-5-nano".parse().unwrap()));
+        benchmark.audit = Some(serde_json::from_value(json!({ "judge": "openai/gpt-5", "share": share })).unwrap());
+        let (low, high) = (0.5 - points / 100.0, 0.5 + points / 100.0);
+        let number = json!({ "value": 0.5, "low": low, "high": high });
+        run.summary.rows[0].metrics[0].estimate.audited = Some(
+            serde_json::from_value(json!({
+                "value": 0.5, "low": low, "high": high, "alone": number, "bias": number, "weight": 0.5,
+                "items": (400.0 * share).ceil() as u32, "saving": 1.5,
+            }))
+            .unwrap(),
+        );
+        run
+    }
+
+    fn growth_of(share: f64, points: f64) -> Growth {
+        let EndedRun { lock, summary, measures, .. } = run(share, points);
+        growth(&summary, &measures, &lock, 0.06).unwrap()
+    }
+
+    #[test]
+    fn an_audit_grows_until_every_corrected_value_is_known_well_enough_or_everything_is_audited() {
+        assert_eq!(growth_of(0.25, 4.9), Growth::Enough);
+        let Growth::More(shares) = growth_of(0.25, 5.5) else {
+            unreachable!("100 of 400 items are too few for 5.5 points")
+        };
+        assert_eq!(shares.into_values().collect::<Vec<_>>(), [128.0 / 400.0]);
+        assert_eq!(growth_of(ALL, 9.0), Growth::Exhausted);
+    }
+
+    #[test]
+    fn an_audit_that_corrects_nothing_is_not_repeated() {
+        let mut run = run(0.25, 4.0);
+        run.summary.rows[0].metrics[0].estimate.audited = None;
+        let error = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap_err().to_string();
+        assert!(error.starts_with("the audit corrects no value on leaderboards"), "{error}");
+    }
+
+    #[test]
+    fn the_first_round_audits_fifty_items_and_later_ones_the_shares_that_follow() {
+        let lock = run(0.05, 5.0).lock;
+        let spec = |share: &str| {
+            let text = format!(
+                "name: s\nbenchmarks: {{ worfbench: {{ data: d, judge: openai/gpt-5-nano, audit: {{ judge: openai/gpt-5, share: {share} }} }} }}\nmodels: [openai/gpt-4o]\n"
+            );
+            regatta_proto::parse_spec(&text, &|_| None).unwrap()
+        };
+        let share = |shares: &Shares, of: &str| {
+            let mut spec = spec(of);
+            shares.enter(&mut spec, &lock).unwrap();
+            spec.benchmarks.values().next().unwrap().audit.as_ref().unwrap().share
+        };
+        assert_eq!((share(&Shares::First, "0.05"), share(&Shares::First, "0.3")), (50.0 / 400.0, 0.3));
+        let next = Shares::Next(BTreeMap::from([("worfbench".parse().unwrap(), 0.7)]));
+        assert_eq!(share(&next, "0.05"), 0.7);
+        let mut none = spec("0.1");
+        none.benchmarks.values_mut().for_each(|benchmark| benchmark.audit = None);
+        assert!(Shares::First.enter(&mut none, &lock).unwrap_err().to_string().contains("the spec has none"));
+    }
+
+    #[test]
+    fn later_rounds_lie_beside_the_first() {
+        assert_eq!(numbered(Path::new("runs/a-rescored"), 3), Path::new("runs/a-rescored-3"));
+    }
+}
