@@ -1,6 +1,7 @@
 //! Transcripts in Blobs: one compressed segment a batch of reports, one line a transcript.
 
 use futures::future::BoxFuture;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -8,10 +9,11 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::{BlobError, Blobs, TranscriptRef};
 use regatta_proto::{
-    Attempt, AttemptId, CellIndex, Digest, ItemId, ItemIndex, Outcome, SessionKey, SessionOutcome, SweepId, Transcript,
-    WorkerId,
+    Attempt, AttemptId, CellIndex, Compact, Digest, ItemId, ItemIndex, Outcome, SessionKey, SessionOutcome, SweepId,
+    Transcript, WorkerId,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// Compression level: on a batch of transcripts 3 costs twice the time of 1 and saves a third of the space.
 const LEVEL: i32 = 1;
@@ -71,7 +73,7 @@ struct Writing<'a> {
     started_at: Timestamp,
     ended_at: Timestamp,
     outcome: &'a Outcome,
-    transcript: &'a Transcript,
+    transcript: Compact<'a, Transcript>,
 }
 
 /// One line of a segment. `cell`, `item` and `attempt` are those of `results.jsonl` and `attempts.jsonl`.
@@ -163,8 +165,8 @@ impl TryFrom<Line> for StoredTranscript {
     }
 }
 
-/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its
-/// content, so writing it again is harmless.
+/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Each message is written
+/// once ([`Compact`]). The segment's name is its content, so writing it again is harmless.
 ///
 /// # Errors
 /// When Blobs fail.
@@ -188,7 +190,7 @@ pub fn write_segment<'a>(
                 started_at: outcome.attempt.started_at,
                 ended_at: outcome.attempt.ended_at,
                 outcome: &outcome.outcome,
-                transcript: &outcome.transcript,
+                transcript: Compact(&outcome.transcript),
             };
             serde_json::to_writer(&mut line, &record)?;
             line.push(b'\n');
@@ -268,6 +270,28 @@ pub fn segment_lines<'a>(
         Ok(line.trim_end().to_owned())
     };
     Ok(lines(segment, bytes)?.map(text))
+}
+
+/// A line of a segment with every request in full, for readers that know no prefixes.
+///
+/// # Errors
+/// When a prefix cannot be written out.
+pub fn line_in_full(line: &str) -> Result<Cow<'_, str>, SegmentError> {
+    #[derive(Deserialize)]
+    struct OfLine<'a> {
+        #[serde(borrow)]
+        transcript: &'a RawValue,
+    }
+
+    // A text has no such quotes.
+    if !line.contains(r#"{"prefix":{"#) {
+        return Ok(Cow::Borrowed(line));
+    }
+    let stored = serde_json::from_str::<OfLine<'_>>(line)?.transcript.get();
+    let transcript: Transcript = serde_json::from_str(stored)?;
+    // Nothing before it can have the same words, for the same reason.
+    let Some((before, after)) = line.split_once(stored) else { return Ok(Cow::Borrowed(line)) };
+    Ok(Cow::Owned(format!("{before}{}{after}", serde_json::to_string(&transcript)?)))
 }
 
 /// `true` if `bytes` are what was written under the name of `segment`, which is a path or a name alone.
@@ -375,6 +399,42 @@ mod tests {
         assert_eq!((&line["item"], &line["position"]), (&"os_92".into(), &7.into()), "{line}");
         let (cell, attempt) = (outcome.key.cell.0, outcome.attempt.number);
         assert_eq!((&line["cell"], &line["attempt"]), (&cell.into(), &attempt.into()), "{line}");
+    }
+
+    /// An event of a call with these texts of a user.
+    fn call(said: &[&str]) -> serde_json::Value {
+        let said: Vec<_> = said.iter().map(|text| serde_json::json!({ "role": "user", "content": text })).collect();
+        serde_json::json!({ "call": {
+            "role": "agent", "attempt": 2, "model": "sim/m", "request": { "messages": said },
+            "reply": { "text": null, "finish": "stop" }, "usage": { "input": 1, "output": 1 }, "cost": null, "latency_us": 1
+        }})
+    }
+
+    #[tokio::test]
+    async fn a_line_has_each_message_once_and_is_given_in_full_to_those_who_know_no_prefixes() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let id: ItemId = "tea".parse().unwrap();
+        let events = [call(&["first {\"prefix\":{"]), call(&["first {\"prefix\":{", "second"]), call(&["third"])];
+        let transcript: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
+        let told = [SessionOutcome { transcript, ..outcome(7) }, outcome(8)];
+        let sweep = told[0].key.sweep.clone();
+        let named: Vec<_> = told.iter().map(|outcome| (&id, outcome)).collect();
+        let at = write_segment(&blobs, &sweep, &named).await.unwrap().remove(0);
+        assert_eq!(read_transcript(&blobs, &sweep, &at).await.unwrap().transcript, told[0].transcript);
+
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
+        let lines: Vec<String> = segment_lines(&at.segment, &bytes).unwrap().map(|line| line.unwrap()).collect();
+        assert_eq!(lines[0].matches("first").count(), 1, "{}", lines[0]);
+        let in_full = line_in_full(&lines[0]).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&in_full).unwrap();
+        assert_eq!(written["transcript"], serde_json::to_value(&told[0].transcript).unwrap());
+        assert_eq!((&written["item"], &written["position"]), (&"tea".into(), &7.into()));
+        assert!(matches!(line_in_full(&lines[1]).unwrap(), Cow::Borrowed(line) if line == lines[1]));
+
+        let broken = lines[0].replace("\"event\":0", "\"event\":7");
+        let error = line_in_full(&broken).unwrap_err();
+        assert!(error.is_loss() && error.to_string().contains("begins as event 7, which is not before it"), "{error}");
     }
 
     /// Name under which `bytes` are intact.
