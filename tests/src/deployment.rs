@@ -27,6 +27,8 @@ pub struct Deployment {
     coded: Option<String>,
     /// Program of all roles and clients that are started from now on; the one under test unless told otherwise.
     program: Option<PathBuf>,
+    /// `REGATTA_COMPACT_TRANSCRIPTS` of all roles that are started from now on.
+    has_compact_transcripts: bool,
 }
 
 impl Deployment {
@@ -85,6 +87,7 @@ impl Deployment {
             folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
             coded: None,
             program: None,
+            has_compact_transcripts: false,
         })
     }
 
@@ -97,6 +100,12 @@ impl Deployment {
     #[must_use]
     pub fn with_programs(self, coded: String) -> Self {
         Self { coded: Some(coded), ..self }
+    }
+
+    /// The same, whose roles publish and keep each message of a session once.
+    #[must_use]
+    pub fn with_compact_transcripts(self) -> Self {
+        Self { has_compact_transcripts: true, ..self }
     }
 
     /// URL of the database for its owner.
@@ -155,6 +164,9 @@ impl Deployment {
             .env("REGATTA_CONNECTIONS_PER_ADDRESS", "512");
         if !self.logins.is_empty() {
             command.env("REGATTA_SCHEMA", "check");
+        }
+        if self.has_compact_transcripts {
+            command.env("REGATTA_COMPACT_TRANSCRIPTS", "true");
         }
         Ok(command)
     }
