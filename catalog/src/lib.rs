@@ -23,6 +23,6 @@ pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};
 pub use release::Release;
 pub use segment::{
     Reported, SegmentError, StoredTranscript, is_intact, line_in_full, read_lines_of_segment, read_segment,
-    read_transcript, segment_lines, write_segment,
+    read_transcript, segment_lines, write_segment, write_segment_in_full,
 };
 pub use sweep::Sweep;

@@ -63,7 +63,7 @@ impl SegmentError {
 }
 
 #[derive(Serialize)]
-struct Writing<'a> {
+struct Writing<'a, T> {
     cell: u32,
     item: &'a ItemId,
     position: u32,
@@ -73,7 +73,26 @@ struct Writing<'a> {
     started_at: Timestamp,
     ended_at: Timestamp,
     outcome: &'a Outcome,
-    transcript: Compact<'a, Transcript>,
+    transcript: T,
+}
+
+/// The line of `outcome`, whose transcript is in one form or the other.
+fn line_of<T: Serialize>(item: &ItemId, outcome: &SessionOutcome, transcript: T) -> Result<Vec<u8>, serde_json::Error> {
+    let line = Writing {
+        cell: outcome.key.cell.0,
+        item,
+        position: outcome.key.item.0,
+        attempt: outcome.attempt.number,
+        attempt_id: &outcome.attempt.id,
+        worker: &outcome.attempt.worker,
+        started_at: outcome.attempt.started_at,
+        ended_at: outcome.attempt.ended_at,
+        outcome: &outcome.outcome,
+        transcript,
+    };
+    let mut line = serde_json::to_vec(&line)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// One line of a segment. `cell`, `item` and `attempt` are those of `results.jsonl` and `attempts.jsonl`.
@@ -175,26 +194,38 @@ pub fn write_segment<'a>(
     sweep: &'a SweepId,
     outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
 ) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
+    write(blobs, sweep, outcomes, |item, outcome| line_of(item, outcome, Compact(&outcome.transcript)))
+}
+
+/// The same with every request in full, as versions that know no prefixes read it, but for a transcript that is too long for a line then.
+///
+/// # Errors
+/// When Blobs fail.
+pub fn write_segment_in_full<'a>(
+    blobs: &'a Blobs,
+    sweep: &'a SweepId,
+    outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
+) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
+    write(blobs, sweep, outcomes, |item, outcome| {
+        let line = line_of(item, outcome, &outcome.transcript)?;
+        match line.len() as u64 <= LINE_BYTES_MAX {
+            true => Ok(line),
+            false => line_of(item, outcome, Compact(&outcome.transcript)),
+        }
+    })
+}
+
+/// Writes a segment of the lines that `line` makes of `outcomes`.
+fn write<'a>(
+    blobs: &'a Blobs,
+    sweep: &'a SweepId,
+    outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
+    line: fn(&ItemId, &SessionOutcome) -> Result<Vec<u8>, serde_json::Error>,
+) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
     Box::pin(async move {
         let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
-        let mut line = Vec::new();
         for (item, outcome) in outcomes {
-            line.clear();
-            let record = Writing {
-                cell: outcome.key.cell.0,
-                item,
-                position: outcome.key.item.0,
-                attempt: outcome.attempt.number,
-                attempt_id: &outcome.attempt.id,
-                worker: &outcome.attempt.worker,
-                started_at: outcome.attempt.started_at,
-                ended_at: outcome.attempt.ended_at,
-                outcome: &outcome.outcome,
-                transcript: Compact(&outcome.transcript),
-            };
-            serde_json::to_writer(&mut line, &record)?;
-            line.push(b'\n');
-            encoder.write_all(&line)?;
+            encoder.write_all(&line(item, outcome)?)?;
         }
         let bytes = encoder.finish()?;
         let segment = format!("transcripts/{}.jsonl.zst", called(&bytes));
@@ -426,6 +457,11 @@ mod tests {
         let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
         let lines: Vec<String> = segment_lines(&at.segment, &bytes).unwrap().map(|line| line.unwrap()).collect();
         assert_eq!(lines[0].matches("first").count(), 1, "{}", lines[0]);
+        let whole = write_segment_in_full(&blobs, &sweep, &named).await.unwrap().remove(0);
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", whole.segment)).await.unwrap().unwrap();
+        let all_in_full: Vec<String> =
+            segment_lines(&whole.segment, &bytes).unwrap().map(|line| line.unwrap()).collect();
+        assert_eq!(all_in_full, [&*line_in_full(&lines[0]).unwrap(), lines[1].as_str()]);
         let in_full = line_in_full(&lines[0]).unwrap();
         let written: serde_json::Value = serde_json::from_str(&in_full).unwrap();
         assert_eq!(written["transcript"], serde_json::to_value(&told[0].transcript).unwrap());

@@ -23,8 +23,8 @@ pub(crate) struct QueueArgs {
     /// Prefix of all queue names, so that deployments can share a broker
     #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
     pub(crate) queue_prefix: String,
-    /// Write each message of a session once, in reports, in jobs that go on with a session and in checkpoints. Roles of the version before cannot
-    /// read that: set it, for all roles, once all are of this version
+    /// Publish and keep each message of a session once. Roles and commands of the version before cannot read that: set it, for all roles, once all
+    /// are of this version
     #[arg(long, env = "REGATTA_COMPACT_TRANSCRIPTS", value_parser = BoolishValueParser::new())]
     pub(crate) compact_transcripts: bool,
 }

@@ -138,7 +138,7 @@ impl Embedded {
         let metrics = WorkerMetrics::register(&self.registry)?;
         let calls = Arc::new(CallMetrics::register(&self.registry)?);
         Ok(Worker::new(
-            WorkerConfig { compact_transcripts: true, ..WorkerConfig::new(id, seed) },
+            WorkerConfig::new(id, seed),
             self.queue.clone(),
             self.catalog.clone(),
             environment,
