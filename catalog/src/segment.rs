@@ -19,6 +19,9 @@ use serde_json::value::RawValue;
 const LEVEL: i32 = 1;
 /// Longest line read, in bytes, so that a damaged segment cannot exhaust the memory of the process.
 const LINE_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a transcript's texts above which it is not written in full: a report that came in the compact form was counted as that when there was
+/// room for it.
+const IN_FULL_BYTES: u64 = 16 << 20;
 /// Hexadecimal digits of its content's digest in the name of a segment.
 const DIGITS: usize = 16;
 
@@ -197,7 +200,7 @@ pub fn write_segment<'a>(
     write(blobs, sweep, outcomes, |item, outcome| line_of(item, outcome, Compact(&outcome.transcript)))
 }
 
-/// The same with every request in full, as versions that know no prefixes read it, but for a transcript that is too long for a line then.
+/// The same with every request in full, as versions that know no prefixes read it, but for a transcript of more than 16 MiB.
 ///
 /// # Errors
 /// When Blobs fail.
@@ -206,12 +209,9 @@ pub fn write_segment_in_full<'a>(
     sweep: &'a SweepId,
     outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
 ) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
-    write(blobs, sweep, outcomes, |item, outcome| {
-        let line = line_of(item, outcome, &outcome.transcript)?;
-        match line.len() as u64 <= LINE_BYTES_MAX {
-            true => Ok(line),
-            false => line_of(item, outcome, Compact(&outcome.transcript)),
-        }
+    write(blobs, sweep, outcomes, |item, outcome| match outcome.transcript.bytes() <= IN_FULL_BYTES {
+        true => line_of(item, outcome, &outcome.transcript),
+        false => line_of(item, outcome, Compact(&outcome.transcript)),
     })
 }
 
@@ -471,6 +471,22 @@ mod tests {
         let broken = lines[0].replace("\"event\":0", "\"event\":7");
         let error = line_in_full(&broken).unwrap_err();
         assert!(error.is_loss() && error.to_string().contains("begins as event 7, which is not before it"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_transcript_that_is_large_in_full_has_each_message_once_whoever_reads_it() {
+        let blobs = Blobs::memory();
+        let id: ItemId = "tea".parse().unwrap();
+        let long = "x".repeat(9 << 20);
+        let events = [call(&[&long]), call(&[&long, "once"])];
+        let transcript: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
+        let told = SessionOutcome { transcript, ..outcome(7) };
+        let sweep = told.key.sweep.clone();
+        let at = write_segment_in_full(&blobs, &sweep, &[(&id, &told)]).await.unwrap().remove(0);
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
+        let line = segment_lines(&at.segment, &bytes).unwrap().next().unwrap().unwrap();
+        assert!(line.len() < 10 << 20, "{} bytes", line.len());
+        assert!(read_transcript(&blobs, &sweep, &at).await.unwrap().transcript == told.transcript);
     }
 
     /// Name under which `bytes` are intact.
