@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use regatta_backends::queue::message_bytes;
-use regatta_proto::{Report, wire};
+use regatta_proto::{ChatMessage, Report, wire};
 use serde_json::value::RawValue;
 
 /// Length of what is hostile in each report, in bytes.
@@ -39,12 +39,26 @@ fn report(events: &str) -> String {
     )
 }
 
-/// A report of one call; `request`, `reply` and `call` are further members of these.
-fn call(request: &str, reply: &str, call: &str) -> String {
-    report(&format!(
-        r#"{{"call":{{"role":"agent","attempt":1,"model":"sim/m","request":{{"messages":[]{request}}},
+/// One call; `request`, `reply` and `call` are further members of these.
+fn event(messages: &str, request: &str, reply: &str, call: &str) -> String {
+    format!(
+        r#"{{"call":{{"role":"agent","attempt":1,"model":"sim/m","request":{{"messages":[{messages}]{request}}},
         "reply":{{"text":null,"finish":"stop"{reply}}},"usage":{{"input":1,"output":1}},"cost":null,"latency_us":1{call}}}}}"#
-    ))
+    )
+}
+
+/// A report of one call.
+fn call(request: &str, reply: &str, call: &str) -> String {
+    report(&event("", request, reply, call))
+}
+
+/// A report of many calls that begin with the same messages, which are as short as can be, and the bytes for which their prefixes stand.
+fn calls_that_begin_alike() -> (String, u64) {
+    const COUNT: usize = 1_000;
+    let first = event(&vec![r#"{"role":"user","content":""}"#; COUNT].join(","), "", "", "");
+    let next = event("", "", "", "").replacen('{', r#"{"prefix":{"event":0,"count":1000},"#, 1);
+    let events = vec![next; COUNT].join(",");
+    (report(&format!("{first},{events}")), (COUNT * COUNT * size_of::<ChatMessage>()) as u64)
 }
 
 fn raw_usage(value: &str) -> String {
@@ -75,6 +89,10 @@ fn what_is_charged_for_a_message_covers_what_it_takes_once_it_is_decoded() {
     ];
     let reports = reports.map(|(name, json)| (name, json.len(), RawValue::from_string(json).unwrap()));
     let reports = reports.map(|(name, length, json)| (name, length, wire::encode(&json).unwrap()));
+    let (json, compacted) = calls_that_begin_alike();
+    let (length, json) = (json.len(), RawValue::from_string(json).unwrap());
+    let alike = ("equal prefixes", length, wire::encode_compact(&json, compacted).unwrap());
+    let reports: Vec<_> = reports.into_iter().chain([alike]).collect();
     let mut kept: Vec<Report> = Vec::new();
     for (name, length, encoded) in &reports {
         // The peak counts from here: lists are copied when they grow.
@@ -90,6 +108,8 @@ fn what_is_charged_for_a_message_covers_what_it_takes_once_it_is_decoded() {
         assert!(taken <= charged + PIECE, "{name}: {taken} bytes, charged {charged}");
     }
     assert_eq!(kept.len(), reports.len());
+    let Some(Report::Session(last)) = kept.last() else { panic!("it is of a session") };
+    assert_eq!(last.transcript.compacted_bytes(), compacted, "what a writer counts");
     let (_, length, text) = &reports[0];
     let charged = message_bytes(text) as f64 / *length as f64;
     assert!((3.0..3.1).contains(&charged), "a long text is charged {charged:.2} times its JSON");

@@ -22,7 +22,7 @@ pub use decided_so_far::{ContestSoFar, DecidedSoFar, decided_so_far, stage_of_ro
 pub use inputs::{Input, InputKind, read_input, store_input, sweep_inputs};
 pub use release::Release;
 pub use segment::{
-    Reported, SegmentError, StoredTranscript, is_intact, read_lines_of_segment, read_segment, read_transcript,
-    segment_lines, write_segment,
+    Reported, SegmentError, StoredTranscript, is_intact, line_in_full, read_lines_of_segment, read_segment,
+    read_transcript, segment_lines, write_segment, write_segment_in_full,
 };
 pub use sweep::Sweep;

@@ -1,6 +1,7 @@
 //! Transcripts in Blobs: one compressed segment a batch of reports, one line a transcript.
 
 use futures::future::BoxFuture;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 
@@ -8,15 +9,19 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use regatta_backends::{BlobError, Blobs, TranscriptRef};
 use regatta_proto::{
-    Attempt, AttemptId, CellIndex, Digest, ItemId, ItemIndex, Outcome, SessionKey, SessionOutcome, SweepId, Transcript,
-    WorkerId,
+    Attempt, AttemptId, CellIndex, Compact, Digest, ItemId, ItemIndex, Outcome, SessionKey, SessionOutcome, SweepId,
+    Transcript, WorkerId,
 };
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 /// Compression level: on a batch of transcripts 3 costs twice the time of 1 and saves a third of the space.
 const LEVEL: i32 = 1;
 /// Longest line read, in bytes, so that a damaged segment cannot exhaust the memory of the process.
 const LINE_BYTES_MAX: u64 = 256 << 20;
+/// Bytes of a transcript's texts above which it is not written in full: a report that came in the compact form was counted as that when there was
+/// room for it.
+const IN_FULL_BYTES: u64 = 16 << 20;
 /// Hexadecimal digits of its content's digest in the name of a segment.
 const DIGITS: usize = 16;
 
@@ -61,7 +66,7 @@ impl SegmentError {
 }
 
 #[derive(Serialize)]
-struct Writing<'a> {
+struct Writing<'a, T> {
     cell: u32,
     item: &'a ItemId,
     position: u32,
@@ -71,7 +76,26 @@ struct Writing<'a> {
     started_at: Timestamp,
     ended_at: Timestamp,
     outcome: &'a Outcome,
-    transcript: &'a Transcript,
+    transcript: T,
+}
+
+/// The line of `outcome`, whose transcript is in one form or the other.
+fn line_of<T: Serialize>(item: &ItemId, outcome: &SessionOutcome, transcript: T) -> Result<Vec<u8>, serde_json::Error> {
+    let line = Writing {
+        cell: outcome.key.cell.0,
+        item,
+        position: outcome.key.item.0,
+        attempt: outcome.attempt.number,
+        attempt_id: &outcome.attempt.id,
+        worker: &outcome.attempt.worker,
+        started_at: outcome.attempt.started_at,
+        ended_at: outcome.attempt.ended_at,
+        outcome: &outcome.outcome,
+        transcript,
+    };
+    let mut line = serde_json::to_vec(&line)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 /// One line of a segment. `cell`, `item` and `attempt` are those of `results.jsonl` and `attempts.jsonl`.
@@ -163,8 +187,8 @@ impl TryFrom<Line> for StoredTranscript {
     }
 }
 
-/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Its name is its
-/// content, so writing it again is harmless.
+/// Writes the transcripts of `outcomes`, all of one sweep, each with the benchmark's id of its item, as one segment. Each message is written
+/// once ([`Compact`]). The segment's name is its content, so writing it again is harmless.
 ///
 /// # Errors
 /// When Blobs fail.
@@ -173,26 +197,35 @@ pub fn write_segment<'a>(
     sweep: &'a SweepId,
     outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
 ) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
+    write(blobs, sweep, outcomes, |item, outcome| line_of(item, outcome, Compact(&outcome.transcript)))
+}
+
+/// The same with every request in full, as versions that know no prefixes read it, but for a transcript of more than 16 MiB.
+///
+/// # Errors
+/// When Blobs fail.
+pub fn write_segment_in_full<'a>(
+    blobs: &'a Blobs,
+    sweep: &'a SweepId,
+    outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
+) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
+    write(blobs, sweep, outcomes, |item, outcome| match outcome.transcript.bytes() <= IN_FULL_BYTES {
+        true => line_of(item, outcome, &outcome.transcript),
+        false => line_of(item, outcome, Compact(&outcome.transcript)),
+    })
+}
+
+/// Writes a segment of the lines that `line` makes of `outcomes`.
+fn write<'a>(
+    blobs: &'a Blobs,
+    sweep: &'a SweepId,
+    outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
+    line: fn(&ItemId, &SessionOutcome) -> Result<Vec<u8>, serde_json::Error>,
+) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
     Box::pin(async move {
         let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
-        let mut line = Vec::new();
         for (item, outcome) in outcomes {
-            line.clear();
-            let record = Writing {
-                cell: outcome.key.cell.0,
-                item,
-                position: outcome.key.item.0,
-                attempt: outcome.attempt.number,
-                attempt_id: &outcome.attempt.id,
-                worker: &outcome.attempt.worker,
-                started_at: outcome.attempt.started_at,
-                ended_at: outcome.attempt.ended_at,
-                outcome: &outcome.outcome,
-                transcript: &outcome.transcript,
-            };
-            serde_json::to_writer(&mut line, &record)?;
-            line.push(b'\n');
-            encoder.write_all(&line)?;
+            encoder.write_all(&line(item, outcome)?)?;
         }
         let bytes = encoder.finish()?;
         let segment = format!("transcripts/{}.jsonl.zst", called(&bytes));
@@ -268,6 +301,28 @@ pub fn segment_lines<'a>(
         Ok(line.trim_end().to_owned())
     };
     Ok(lines(segment, bytes)?.map(text))
+}
+
+/// A line of a segment with every request in full, for readers that know no prefixes.
+///
+/// # Errors
+/// When a prefix cannot be written out.
+pub fn line_in_full(line: &str) -> Result<Cow<'_, str>, SegmentError> {
+    #[derive(Deserialize)]
+    struct OfLine<'a> {
+        #[serde(borrow)]
+        transcript: &'a RawValue,
+    }
+
+    // A text has no such quotes.
+    if !line.contains(r#"{"prefix":{"#) {
+        return Ok(Cow::Borrowed(line));
+    }
+    let stored = serde_json::from_str::<OfLine<'_>>(line)?.transcript.get();
+    let transcript: Transcript = serde_json::from_str(stored)?;
+    // Nothing before it can have the same words, for the same reason.
+    let Some((before, after)) = line.split_once(stored) else { return Ok(Cow::Borrowed(line)) };
+    Ok(Cow::Owned(format!("{before}{}{after}", serde_json::to_string(&transcript)?)))
 }
 
 /// `true` if `bytes` are what was written under the name of `segment`, which is a path or a name alone.
@@ -375,6 +430,63 @@ mod tests {
         assert_eq!((&line["item"], &line["position"]), (&"os_92".into(), &7.into()), "{line}");
         let (cell, attempt) = (outcome.key.cell.0, outcome.attempt.number);
         assert_eq!((&line["cell"], &line["attempt"]), (&cell.into(), &attempt.into()), "{line}");
+    }
+
+    /// An event of a call with these texts of a user.
+    fn call(said: &[&str]) -> serde_json::Value {
+        let said: Vec<_> = said.iter().map(|text| serde_json::json!({ "role": "user", "content": text })).collect();
+        serde_json::json!({ "call": {
+            "role": "agent", "attempt": 2, "model": "sim/m", "request": { "messages": said },
+            "reply": { "text": null, "finish": "stop" }, "usage": { "input": 1, "output": 1 }, "cost": null, "latency_us": 1
+        }})
+    }
+
+    #[tokio::test]
+    async fn a_line_has_each_message_once_and_is_given_in_full_to_those_who_know_no_prefixes() {
+        let folder = tempfile::tempdir().unwrap();
+        let blobs = Blobs::directory(folder.path()).unwrap();
+        let id: ItemId = "tea".parse().unwrap();
+        let events = [call(&["first {\"prefix\":{"]), call(&["first {\"prefix\":{", "second"]), call(&["third"])];
+        let transcript: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
+        let told = [SessionOutcome { transcript, ..outcome(7) }, outcome(8)];
+        let sweep = told[0].key.sweep.clone();
+        let named: Vec<_> = told.iter().map(|outcome| (&id, outcome)).collect();
+        let at = write_segment(&blobs, &sweep, &named).await.unwrap().remove(0);
+        assert_eq!(read_transcript(&blobs, &sweep, &at).await.unwrap().transcript, told[0].transcript);
+
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
+        let lines: Vec<String> = segment_lines(&at.segment, &bytes).unwrap().map(|line| line.unwrap()).collect();
+        assert_eq!(lines[0].matches("first").count(), 1, "{}", lines[0]);
+        let whole = write_segment_in_full(&blobs, &sweep, &named).await.unwrap().remove(0);
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", whole.segment)).await.unwrap().unwrap();
+        let all_in_full: Vec<String> =
+            segment_lines(&whole.segment, &bytes).unwrap().map(|line| line.unwrap()).collect();
+        assert_eq!(all_in_full, [&*line_in_full(&lines[0]).unwrap(), lines[1].as_str()]);
+        let in_full = line_in_full(&lines[0]).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&in_full).unwrap();
+        assert_eq!(written["transcript"], serde_json::to_value(&told[0].transcript).unwrap());
+        assert_eq!((&written["item"], &written["position"]), (&"tea".into(), &7.into()));
+        assert!(matches!(line_in_full(&lines[1]).unwrap(), Cow::Borrowed(line) if line == lines[1]));
+
+        let broken = lines[0].replace("\"event\":0", "\"event\":7");
+        let error = line_in_full(&broken).unwrap_err();
+        assert!(error.is_loss() && error.to_string().contains("begins as event 7, which is not before it"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_transcript_that_is_large_in_full_has_each_message_once_whoever_reads_it() {
+        let blobs = Blobs::memory();
+        let id: ItemId = "tea".parse().unwrap();
+        let long = "x".repeat(9 << 20);
+        let events = [call(&[&long]), call(&[&long, "once"])];
+        let transcript: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
+        let told = SessionOutcome { transcript, ..outcome(7) };
+        let sweep = told.key.sweep.clone();
+        let at = write_segment_in_full(&blobs, &sweep, &[(&id, &told)]).await.unwrap().remove(0);
+        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
+        let line = segment_lines(&at.segment, &bytes).unwrap().next().unwrap().unwrap();
+        assert!(line.len() < 10 << 20, "{} bytes", line.len());
+        assert!(read_transcript(&blobs, &sweep, &at).await.unwrap().transcript == told.transcript);
     }
 
     /// Name under which `bytes` are intact.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use regatta_catalog::{StoredTranscript, read_segment, segment_lines};
+use regatta_catalog::{StoredTranscript, line_in_full, read_segment, segment_lines};
 use regatta_proto::Transcript;
 
 use crate::exit::bad_configuration;
@@ -39,14 +39,14 @@ pub(crate) fn read_file(path: &Path, mut each: impl FnMut(StoredTranscript)) -> 
     Ok(())
 }
 
-/// Hands every transcript of the run in `directory` to `each` as the line of JSON that it is stored as.
+/// Hands every transcript of the run in `directory` to `each` as a line of JSON, as it is stored but with every request in full.
 pub(crate) fn each_line(directory: &Path, mut each: impl FnMut(&str)) -> anyhow::Result<()> {
     for path in segments(directory)? {
         let failed = || format!("failed to read {}", path.display());
         let bytes = std::fs::read(&path).with_context(failed)?;
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         for line in segment_lines(&name, &bytes).with_context(failed)? {
-            each(&line.with_context(failed)?);
+            each(&line_in_full(&line.with_context(failed)?).with_context(failed)?);
         }
     }
     Ok(())

@@ -147,6 +147,7 @@ ROWS = [
     ("one event of a stream, parsed", "{size llm/src/wire/reading.rs EVENT_PARSED_MAX}", "`bad_response`"),
     ("message of the broker; decoded", "{size @message}; {size proto/src/wire.rs DECODED_BYTES_MAX}", "its session is not measured; a dead letter"),
     ("report that is larger than all that may be held", "{size proto/src/wire.rs DECODED_BYTES_MAX} of JSON", "decoded alone"),
+    ("messages for which the prefixes of a transcript stand: texts, and places in memory", "{size proto/src/wire.rs DECODED_BYTES_MAX}", "refused as no transcript; never written"),
     ("transcripts that are published, and recorded, together", "{size worker/src/publisher.rs BATCH_BYTES}, {size scorer/src/scorer.rs BATCH_BYTES}; one at least", "next time"),
     ("stored object; line of a segment of transcripts", "{size backends/src/blobs/mod.rs OBJECT_BYTES_MAX}; {size catalog/src/segment.rs LINE_BYTES_MAX}", "refused"),
     ("connection to PostgreSQL, to the broker, to S3", "{time backends/src/ledger/postgres/pool.rs CONNECT_TIMEOUT}, {time backends/src/queue/rabbitmq/link.rs DIAL_TIMEOUT}, {time backends/src/blobs/s3.rs CONNECT_TIMEOUT}", "tried again"),

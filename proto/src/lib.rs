@@ -10,6 +10,7 @@ mod cast;
 mod causes;
 mod chat;
 mod clock;
+mod compact;
 mod counted;
 mod dataset;
 mod decide;
@@ -59,6 +60,7 @@ pub use chat::{
     ToolCall, ToolChoice,
 };
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use compact::Compact;
 pub use counted::{binary_size, counted};
 pub use dataset::{FileEntry, FileSet, Snapshot};
 pub use decide::{Decide, DecideLimits, DecideOver, DecideQuestion, Margin};

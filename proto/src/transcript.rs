@@ -321,8 +321,9 @@ pub struct BenchmarkFailed {
 
 /// The append-only record of a session: every call with request, reply, usage, timing and provenance. A session is a function of its
 /// transcript, so the transcript is all that is needed to continue it on another machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(JsonSchema))]
+///
+/// It is serialised with every request in full; `Compact` writes each message once, and both forms are read.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Transcript {
     /// Events in order.
     pub events: Vec<Event>,

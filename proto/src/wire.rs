@@ -10,8 +10,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// The version that this build writes.
+/// The version that this build writes, and every build reads.
 pub const VERSION: u32 = 1;
+/// The version of messages whose transcripts have prefixes, which this build reads too. Builds before it refuse them by this number.
+pub const COMPACT_VERSION: u32 = 2;
 
 /// Size in bytes below which messages are not compressed, because the header would cost more than it saves.
 const COMPRESS_FROM_BYTES: usize = 1024;
@@ -19,14 +21,18 @@ const COMPRESS_FROM_BYTES: usize = 1024;
 const LEVEL: i32 = 1;
 /// Largest message in bytes before compression, read or written: a decompression bomb must not exhaust the process, and a message that no
 /// reader accepts is not sent.
-const DECODED_BYTES_MAX: usize = 256 << 20;
+pub(crate) const DECODED_BYTES_MAX: usize = 256 << 20;
+/// Bytes at the beginning of a message's JSON in which its version and the number after it are.
+const HEAD_BYTES: u64 = 64;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A message that was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
     /// The message was written by a newer (or much older) build.
-    #[error("refused a message of version {found}; this build reads version {VERSION}: upgrade the older side first")]
+    #[error(
+        "refused a message of version {found}; this build reads versions {VERSION} and {COMPACT_VERSION}: upgrade the older side first"
+    )]
     UnknownVersion {
         /// Version of the message.
         found: u32,
@@ -50,6 +56,9 @@ pub enum WireError {
 #[derive(Serialize)]
 struct Writing<'a, T> {
     v: u32,
+    /// Only of messages of [`COMPACT_VERSION`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compacted: Option<u64>,
     message: &'a T,
 }
 
@@ -65,11 +74,25 @@ struct Reading<'a> {
 /// # Errors
 /// When it cannot be serialised (a map key that is not a text), is larger than a reader accepts, or compression fails.
 pub fn encode<T: Serialize>(message: &T) -> Result<Bytes, WireError> {
-    encode_within(DECODED_BYTES_MAX, message)
+    encode_within(DECODED_BYTES_MAX, &Writing { v: VERSION, compacted: None, message })
 }
 
-fn encode_within<T: Serialize>(limit: usize, message: &T) -> Result<Bytes, WireError> {
-    let json = serde_json::to_vec(&Writing { v: VERSION, message })?;
+/// Encodes `message`, in whose transcripts prefixes stand for `compacted` bytes of memory. Where there are none every build can read it.
+///
+/// # Errors
+/// As [`encode`]'s.
+pub fn encode_compact<T: Serialize>(message: &T, compacted: u64) -> Result<Bytes, WireError> {
+    match compacted {
+        0 => encode(message),
+        _ => {
+            let writing = Writing { v: COMPACT_VERSION, compacted: Some(compacted), message };
+            encode_within(DECODED_BYTES_MAX, &writing)
+        }
+    }
+}
+
+fn encode_within<T: Serialize>(limit: usize, writing: &Writing<'_, T>) -> Result<Bytes, WireError> {
+    let json = serde_json::to_vec(writing)?;
     if json.len() > limit {
         return Err(WireError::TooLarge { bytes: json.len(), limit });
     }
@@ -82,7 +105,7 @@ fn encode_within<T: Serialize>(limit: usize, message: &T) -> Result<Bytes, WireE
 /// Decodes a message.
 ///
 /// # Errors
-/// When its version is not [`VERSION`], or its content does not fit `T`.
+/// When its version is neither [`VERSION`] nor [`COMPACT_VERSION`], or its content does not fit `T`.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     if bytes.starts_with(&ZSTD_MAGIC) {
         let json = zstd::bulk::decompress(bytes, decoded_size(bytes)).map_err(WireError::Compression)?;
@@ -103,6 +126,22 @@ pub fn json(bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
     Ok(Box::new(text.take(decoded_size(bytes) as u64)))
 }
 
+/// Bytes of memory that an encoded message takes when it is decoded, beside those of its JSON, because prefixes stand for them: as many as its
+/// writer counted.
+#[must_use]
+pub fn compacted_bytes(bytes: &[u8]) -> u64 {
+    let mut head = Vec::new();
+    // What cannot be decompressed will not be decoded either.
+    let _ = json(bytes).and_then(|json| json.take(HEAD_BYTES).read_to_end(&mut head));
+    compacted_in(&head).unwrap_or(0)
+}
+
+fn compacted_in(head: &[u8]) -> Option<u64> {
+    let rest = head.strip_prefix(br#"{"v":2,"compacted":"#)?;
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(rest.get(..digits)?).ok()?.parse().ok()
+}
+
 fn decoded_size(compressed: &[u8]) -> usize {
     match zstd::zstd_safe::get_frame_content_size(compressed) {
         Ok(Some(size)) => usize::try_from(size).unwrap_or(usize::MAX).min(DECODED_BYTES_MAX),
@@ -113,7 +152,7 @@ fn decoded_size(compressed: &[u8]) -> usize {
 
 fn decode_json<T: DeserializeOwned>(json: &[u8]) -> Result<T, WireError> {
     let Reading { v, message } = serde_json::from_slice(json)?;
-    if v != VERSION {
+    if v != VERSION && v != COMPACT_VERSION {
         return Err(WireError::UnknownVersion { found: v });
     }
     Ok(serde_json::from_str(message.map_or("null", RawValue::get))?)
@@ -126,10 +165,10 @@ mod tests {
 
     #[test]
     fn an_unknown_version_is_refused_before_its_content_is_looked_at() {
-        let error = decode::<Vec<u32>>(br#"{"v":2,"message":{"whatever":true}}"#).unwrap_err();
+        let error = decode::<Vec<u32>>(br#"{"v":3,"message":{"whatever":true}}"#).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "refused a message of version 2; this build reads version 1: upgrade the older side first"
+            "refused a message of version 3; this build reads versions 1 and 2: upgrade the older side first"
         );
     }
 
@@ -159,10 +198,23 @@ mod tests {
     fn a_message_that_no_reader_accepts_is_not_written_however_well_it_compresses() {
         let message = "x".repeat(10_000);
         let bytes = message.len() + r#"{"v":1,"message":""}"#.len();
-        assert!(encode_within(bytes, &message).unwrap().len() < 100);
-        let error = encode_within(bytes - 1, &message).unwrap_err();
+        let writing = Writing { v: VERSION, compacted: None, message: &message };
+        assert!(encode_within(bytes, &writing).unwrap().len() < 100);
+        let error = encode_within(bytes - 1, &writing).unwrap_err();
         let limit = bytes - 1;
         assert!(matches!(error, WireError::TooLarge { bytes: b, limit: l } if (b, l) == (bytes, limit)), "{error}");
+    }
+
+    #[test]
+    fn a_compact_message_says_for_how_much_its_prefixes_stand_and_one_without_any_is_none() {
+        for text in ["x".to_owned(), "x".repeat(10_000)] {
+            let encoded = encode_compact(&text, 70_000).unwrap();
+            let json = io::read_to_string(json(&encoded).unwrap()).unwrap();
+            assert_eq!(json, format!(r#"{{"v":2,"compacted":70000,"message":"{text}"}}"#));
+            assert_eq!((compacted_bytes(&encoded), decode::<String>(&encoded).unwrap()), (70_000, text.clone()));
+            assert_eq!(encode_compact(&text, 0).unwrap(), encode(&text).unwrap());
+            assert_eq!(compacted_bytes(&encode(&text).unwrap()), 0);
+        }
     }
 
     proptest! {
@@ -174,7 +226,7 @@ mod tests {
         #[test]
         fn no_bytes_make_the_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), zstd: bool) {
             let bytes = if zstd { [ZSTD_MAGIC.as_slice(), &bytes].concat() } else { bytes };
-            let _ = decode::<crate::Report>(&bytes);
+            let _ = (decode::<crate::Report>(&bytes), compacted_bytes(&bytes));
         }
     }
 }

@@ -70,6 +70,22 @@ fn samples_are_read<T: Serialize + DeserializeOwned>(kind: &str, todays: &[(&str
     assert!(read >= todays.len(), "{kind}: {read} samples in {}", directory.display());
 }
 
+/// Reads every sample of version 2, in which transcripts have prefixes, and checks that it is written again as it was.
+fn compact_samples_are_read(todays: &[(&str, Report)]) {
+    for (name, report) in todays {
+        let path = folder("samples/v2").join(format!("report.{name}.json"));
+        if updating() && !path.exists() {
+            let message = serde_json::to_value(Compact(report)).unwrap();
+            let wrapped = serde_json::json!({ "v": wire::COMPACT_VERSION, "compacted": 192, "message": message });
+            fs::write(&path, serde_json::to_string_pretty(&wrapped).unwrap() + "\n").unwrap();
+        }
+        let bytes = fs::read(&path).unwrap();
+        let sample: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(wire::decode::<Report>(&bytes).unwrap(), *report, "{}", path.display());
+        assert_eq!(sample["message"], serde_json::to_value(Compact(report)).unwrap(), "{}", path.display());
+    }
+}
+
 fn key() -> SessionKey {
     SessionKey { sweep: "nightly-0a1b2c3d".parse().unwrap(), cell: CellIndex(3), item: ItemIndex(41) }
 }
@@ -126,6 +142,19 @@ fn transcript() -> Transcript {
             Event::Recorded(Reply::of_text(None, Finish::Other)),
         ],
     }
+}
+
+/// The same with a second call, which asks with all that was said before.
+fn longer_transcript() -> Transcript {
+    let Transcript { mut events } = transcript();
+    let Some(Event::Call(first)) = events.first() else { panic!("its first event is a call") };
+    let mut second = first.clone();
+    let said = second.reply.text.clone().unwrap();
+    second.request.messages.push(ChatMessage::new(ChatRole::Assistant, said));
+    second.request.messages.push(ChatMessage::new(ChatRole::User, "And with milk?"));
+    second.tries.clear();
+    events.insert(1, Event::Call(second));
+    Transcript { events }
 }
 
 fn attempt() -> Attempt {
@@ -278,6 +307,18 @@ fn reports_of_every_build_are_read() {
             ("tabulate", Report::Tabulate { sweep: key().sweep, lock: Digest::of(b"lock"), generation: Some(1) }),
         ],
     );
+}
+
+#[test]
+fn reports_in_the_compact_form_of_every_build_are_read() {
+    let outcome = SessionOutcome {
+        key: key(),
+        lock: Digest::of(b"lock"),
+        attempt: attempt(),
+        outcome: Outcome::Measured,
+        transcript: longer_transcript(),
+    };
+    compact_samples_are_read(&[("measured", Report::Session(Box::new(outcome)))]);
 }
 
 #[test]

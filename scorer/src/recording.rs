@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use regatta_backends::{CallSums, RecordState, Recorded, SessionRecord, TranscriptRef};
-use regatta_catalog::{Sweep, write_segment};
+use regatta_catalog::{Sweep, write_segment, write_segment_in_full};
 use regatta_proto::{
     AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Judge, Outcome, Question, Role, SessionOutcome,
     Transcript, Usage, wire,
@@ -65,7 +65,11 @@ impl Scorer {
     ) -> Result<Vec<TranscriptRef>, ScorerError> {
         let named = |outcome| Ok((item_id(sweep, outcome)?, outcome));
         let all = outcomes.map(named).collect::<Result<Vec<_>, ScorerError>>()?;
-        Ok(write_segment(self.catalog.blobs(), &sweep.id, &all).await?)
+        let written = match self.config.compact_transcripts {
+            true => write_segment(self.catalog.blobs(), &sweep.id, &all).await?,
+            false => write_segment_in_full(self.catalog.blobs(), &sweep.id, &all).await?,
+        };
+        Ok(written)
     }
 
     /// Stores the reports of `outcomes`, all of `sweep`, for [`Scorer::recover_lost`], which scores and records them: there is no time for that

@@ -54,11 +54,13 @@ pub struct ScorerConfig {
     /// `true` if reports of many sweeps come in one queue. Then those of a sweep that cannot be read are set aside; else they are waited
     /// for, as when a store is away.
     pub shares_queue: bool,
+    /// Transcripts are stored in the compact form; `false` where a process of the version before may read them.
+    pub compact_transcripts: bool,
 }
 
 impl Default for ScorerConfig {
     fn default() -> Self {
-        Self { batch: 512, linger: Duration::from_millis(50), shares_queue: true }
+        Self { batch: 512, linger: Duration::from_millis(50), shares_queue: true, compact_transcripts: true }
     }
 }
 

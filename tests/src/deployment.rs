@@ -27,6 +27,8 @@ pub struct Deployment {
     coded: Option<String>,
     /// Program of all roles and clients that are started from now on; the one under test unless told otherwise.
     program: Option<PathBuf>,
+    /// `REGATTA_COMPACT_TRANSCRIPTS` of all roles that are started from now on.
+    has_compact_transcripts: bool,
 }
 
 impl Deployment {
@@ -99,6 +101,7 @@ impl Deployment {
             folder: tempfile::tempdir().map_err(HarnessError::io("make a folder"))?,
             coded: None,
             program: None,
+            has_compact_transcripts: false,
         })
     }
 
@@ -111,6 +114,12 @@ impl Deployment {
     #[must_use]
     pub fn with_programs(self, coded: String) -> Self {
         Self { coded: Some(coded), ..self }
+    }
+
+    /// The same, whose roles publish and keep each message of a session once.
+    #[must_use]
+    pub fn with_compact_transcripts(self) -> Self {
+        Self { has_compact_transcripts: true, ..self }
     }
 
     /// URL of the database for its owner.
@@ -169,6 +178,9 @@ impl Deployment {
             .env("REGATTA_CONNECTIONS_PER_ADDRESS", "512");
         // Said also where it is the default, because earlier versions have another one.
         command.env("REGATTA_SCHEMA", if self.logins.is_empty() { "migrate" } else { "check" });
+        if self.has_compact_transcripts {
+            command.env("REGATTA_COMPACT_TRANSCRIPTS", "true");
+        }
         Ok(command)
     }
 

@@ -67,10 +67,15 @@ impl Pair {
 
 /// A sweep begins under the version `from`; its roles are replaced by those of `to` in `order`.
 async fn upgraded(from: &Release, to: &Release, order: Order, migration: Migration) {
-    let mut deployment = match migration {
+    let deployment = match migration {
         Migration::ByRoles => Deployment::of_owner().await.unwrap(),
         Migration::ByOwner | Migration::NotNeeded => Deployment::migrated_by(from).await.unwrap(),
     };
+    replaced(deployment, (from, to), order, migration).await;
+}
+
+/// The same of the roles of `deployment`.
+async fn replaced(mut deployment: Deployment, (from, to): (&Release, &Release), order: Order, migration: Migration) {
     let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
     let spec = referee.conversations(deployment.folder.path(), &unique_name("upgraded"), CONVERSATIONS, "").unwrap();
     let expected = deployment.results_of_one_process(&spec).await.unwrap();
@@ -124,6 +129,13 @@ async fn a_sweep_outlives_a_restart_of_all_roles_one_by_one() {
 async fn a_sweep_outlives_a_restart_of_all_roles_at_once() {
     let present = Release::present().unwrap();
     upgraded(&present, &present, ALL_AT_ONCE, Migration::NotNeeded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_whose_messages_are_published_once_outlives_a_restart_of_all_roles_at_once() {
+    let present = Release::present().unwrap();
+    let deployment = Deployment::migrated_by(&present).await.unwrap().with_compact_transcripts();
+    replaced(deployment, (&present, &present), ALL_AT_ONCE, Migration::NotNeeded).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,8 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use regatta_backends::{BlobError, Blobs};
 use regatta_catalog::checkpoint_key;
-use regatta_proto::wire::{WireError, decode, encode};
-use regatta_proto::{Attempt, AttemptId, Clock, Digest, SessionJob, SessionKey, Transcript};
+use regatta_proto::wire::{WireError, decode, encode, encode_compact};
+use regatta_proto::{Attempt, AttemptId, Clock, Compact, Digest, SessionJob, SessionKey, Transcript};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -38,13 +38,28 @@ pub(crate) struct Checkpoint {
     pub(crate) transcript: Transcript,
 }
 
-/// A [`Checkpoint`] of borrowed parts, as it is written.
-#[derive(Serialize)]
-struct Writing<'a> {
+/// A [`Checkpoint`] of borrowed parts, with a transcript in one form or the other, as it is written.
+#[derive(Clone, Copy, Serialize)]
+struct Writing<'a, T> {
     lock: Digest,
     generation: u32,
     attempt: &'a Attempt,
-    transcript: &'a Transcript,
+    transcript: T,
+}
+
+impl<'a> Writing<'a, &'a Transcript> {
+    /// Encodes it as every version reads it, unless all workers read the `compact` form, or it is too large otherwise.
+    fn encode(self, compact: bool) -> Result<Bytes, WireError> {
+        if !compact {
+            match encode(&self) {
+                Err(WireError::TooLarge { .. }) => {}
+                done => return done,
+            }
+        }
+        let Self { lock, generation, attempt, transcript } = self;
+        let compacted = transcript.compacted_bytes();
+        encode_compact(&Writing { lock, generation, attempt, transcript: Compact(transcript) }, compacted)
+    }
 }
 
 /// The checkpoint in `bytes`, of a session of the lock and the number of resumes `from`, as one of the same session of another sweep, of the lock and
@@ -55,7 +70,8 @@ pub fn readdressed_checkpoint(bytes: &[u8], from: (Digest, u32), to: (Digest, u3
     if lock != from.0 || generation < from.1 {
         return None;
     }
-    encode(&Writing { lock: to.0, generation: to.1, attempt: &attempt, transcript: &transcript }).ok()
+    // Both sweeps are of one process.
+    Writing { lock: to.0, generation: to.1, attempt: &attempt, transcript: &transcript }.encode(true).ok()
 }
 
 /// A checkpoint that cannot be written or read.
@@ -77,6 +93,8 @@ pub(crate) struct Checkpoints {
     acknowledged_after: Duration,
     /// Sweeps that were resumed since their sessions were begun.
     void: watch::Receiver<Void>,
+    /// `true` if all workers read transcripts in the compact form.
+    compact: bool,
 }
 
 impl Checkpoints {
@@ -86,7 +104,12 @@ impl Checkpoints {
         acknowledged_after: Duration,
         void: watch::Receiver<Void>,
     ) -> Self {
-        Self { blobs, every, acknowledged_after, void }
+        Self { blobs, every, acknowledged_after, void, compact: false }
+    }
+
+    /// The same for workers that all read transcripts in the compact form, if they do.
+    pub(crate) fn with_compact(self, compact: bool) -> Self {
+        Self { compact, ..self }
     }
 
     /// The last checkpoint of `job`'s session, if it is further than the job itself. One of another lock, or of an earlier generation, is
@@ -108,8 +131,12 @@ impl Checkpoints {
         Ok((is_of_job && is_further).then_some(found))
     }
 
-    async fn put(&self, session: &SessionKey, checkpoint: &Writing<'_>) -> Result<(), CheckpointError> {
-        Ok(self.blobs.put(&checkpoint_key(session), encode(checkpoint)?).await?)
+    async fn put<'a>(
+        &self,
+        session: &SessionKey,
+        checkpoint: Writing<'a, &'a Transcript>,
+    ) -> Result<(), CheckpointError> {
+        Ok(self.blobs.put(&checkpoint_key(session), checkpoint.encode(self.compact)?).await?)
     }
 
     /// Removes the checkpoint of `session` that `attempt` wrote last. One that another attempt has written since stays, and so does one that
@@ -202,7 +229,7 @@ impl Of {
         self.is_written.store(true, Ordering::Relaxed);
         let attempt = Attempt { ended_at: self.clock.now(), ..self.attempt.clone() };
         let checkpoint = Writing { lock: self.lock, generation: self.generation(), attempt: &attempt, transcript };
-        self.store.put(&self.session, &checkpoint).await
+        self.store.put(&self.session, checkpoint).await
     }
 }
 
@@ -362,6 +389,36 @@ mod tests {
         let moved: Checkpoint = decode(&readdressed_checkpoint(&bytes, (own, 0), (other, 3)).unwrap()).unwrap();
         let before: Checkpoint = decode(&bytes).unwrap();
         assert_eq!(moved, Checkpoint { lock: other, generation: 3, ..before });
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_checkpoint_has_each_message_once_where_all_workers_can_read_that() {
+        let call = |said: &[&str]| -> Event {
+            let said: Vec<_> = said.iter().map(|text| serde_json::json!({ "role": "user", "content": text })).collect();
+            serde_json::from_value(serde_json::json!({ "call": {
+                "role": "agent", "attempt": 1, "model": "sim/m", "request": { "messages": said },
+                "reply": { "text": null, "finish": "stop" }, "usage": { "input": 1, "output": 1 }, "cost": null, "latency_us": 1
+            }}))
+            .unwrap()
+        };
+        let transcript = Transcript { events: vec![call(&["only once?"]), call(&["only once?", "yes"])] };
+        for (compact, times) in [(false, 2), (true, 1)] {
+            let store = Blobs::memory();
+            let (_told, void) = watch::channel(Void::default());
+            let checkpoints =
+                Checkpoints::new(store.clone(), Duration::from_millis(250), LATE, void).with_compact(compact);
+            let session = SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(0) };
+            let at = Timestamp::UNIX_EPOCH;
+            let id = AttemptId::new("a").unwrap();
+            let attempt = Attempt { id, number: 1, worker: "w".parse().unwrap(), started_at: at, ended_at: at };
+            let clock = Arc::new(ManualClock::at(at));
+            let writer = checkpoints.follow(&session, (Digest::of(b"lock"), 0), attempt, clock);
+            writer.leave(&transcript).await.unwrap();
+            let bytes = store.get(&checkpoint_key(&session)).await.unwrap().unwrap();
+            let json = std::io::read_to_string(regatta_proto::wire::json(&bytes).unwrap()).unwrap();
+            assert_eq!(json.matches("only once?").count(), times, "{json}");
+            assert_eq!(decode::<Checkpoint>(&bytes).unwrap().transcript, transcript);
+        }
     }
 
     #[tokio::test(start_paused = true)]

@@ -28,6 +28,8 @@ pub struct WorkerConfig {
     /// Time after which a connection to the broker that is dead is known to be, so that an acknowledgement which was sent before has come: two
     /// heartbeats, and some.
     pub acknowledged_after: Duration,
+    /// Checkpoints are in the compact form; `false` where a worker of the version before may go on from them.
+    pub compact_transcripts: bool,
     /// Interval between two reports of the money of running attempts.
     pub progress_every: Duration,
     /// Seed of retry jitter.
@@ -63,6 +65,7 @@ impl WorkerConfig {
             drain: Duration::from_secs(25),
             hand_over_after: Duration::from_secs(20 * 60),
             acknowledged_after: Duration::from_secs(60),
+            compact_transcripts: true,
             progress_every: Duration::from_millis(250),
             seed,
             bridge: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).into(),

@@ -231,7 +231,8 @@ impl Worker {
                     self.config.progress_every,
                     self.config.acknowledged_after,
                     void.subscribe(),
-                ),
+                )
+                .with_compact(self.config.compact_transcripts),
                 bytes: self.environment.bytes.clone(),
                 catalog: self.catalog.clone(),
                 void,

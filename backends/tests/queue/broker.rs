@@ -7,12 +7,12 @@ use futures::FutureExt;
 use regatta_backends::queue::RabbitMqConfig;
 use regatta_backends::{Queue, QueueError, Receipt, Subscriptions};
 use regatta_memory::ByteBudget;
-use regatta_proto::{Digest, Progress, Report};
+use regatta_proto::{ChatMessage, ChatRole, Digest, Event, Job, Progress, Report, SessionJob, Transcript, wire};
 use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
 
 use crate::stage::{
     DELIVERY_LIMIT, PARTITIONS, broker_url, config, control, echo, echoes, eventually_dead, eventually_depth, item,
-    items, jobs, publish_raw, rabbitmq_queue, take, within,
+    items, jobs, publish_raw, rabbitmq_queue, take, take_raw, within,
 };
 
 // Only on a broker.
@@ -60,6 +60,58 @@ async fn a_large_message_arrives_whole() {
         let sent = report((0_u32..50_000).map(|n| Digest::of(&n.to_le_bytes()).to_string()).collect());
         queue.publish_reports(vec![sent.clone()]).await.unwrap();
         let mut consumer = queue.consume_reports(1).await.unwrap();
+        assert!(consumer.next().await.unwrap().message == sent);
+    })
+    .await;
+}
+
+/// Job of a session that asks so often, each time with all that was said before.
+fn conversation(turns: u32, said: impl Fn(u32) -> String) -> Job {
+    let mut messages = Vec::new();
+    let events = (0..turns).map(|turn| {
+        messages.push(ChatMessage::new(ChatRole::User, said(turn)));
+        let call = serde_json::json!({ "call": {
+            "role": "agent", "attempt": 1, "model": "sim/m", "request": { "messages": messages },
+            "reply": { "text": null, "finish": "stop" }, "usage": { "input": 1, "output": 1 }, "cost": null, "latency_us": 1
+        }});
+        serde_json::from_value::<Event>(call).unwrap()
+    });
+    let transcript = Transcript { events: events.collect() };
+    let Some(Job::Session(job)) = jobs(0..1).pop() else { panic!("these are jobs of sessions") };
+    Job::Session(Box::new(SessionJob { transcript, ..*job }))
+}
+
+#[tokio::test]
+async fn transcripts_are_in_the_form_of_every_version_until_all_processes_read_the_compact_one() {
+    for (compact_transcripts, begins) in [(false, r#"{"v":1,"message""#), (true, r#"{"v":2,"compacted":"#)] {
+        within(async {
+            let prefix = unique_name("queue");
+            let config = RabbitMqConfig { compact_transcripts, ..config(prefix.clone()).await };
+            let queue = Queue::connect(config).await.unwrap();
+            queue.declare_jobs("q").await.unwrap();
+            let sent = conversation(3, |turn| format!("question {turn}"));
+            queue.publish_jobs("q", vec![sent.clone()]).await.unwrap();
+            let body = take_raw(&format!("{prefix}.jobs.q")).await;
+            let json = std::io::read_to_string(wire::json(&body).unwrap()).unwrap();
+            assert!(json.starts_with(begins), "{json}");
+            assert_eq!(wire::decode::<Job>(&body).unwrap(), sent);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_transcript_that_is_too_large_in_full_arrives_whole() {
+    /// Of a message. Requests are further apart than the compressor looks back, so that it does not find what they have in common.
+    const LENGTH: u32 = 256 << 10;
+    within(async {
+        let config = RabbitMqConfig { message_bytes_max: 3 << 20, ..config(unique_name("queue")).await };
+        let queue = Queue::connect(config).await.unwrap();
+        let digits = |part: u32| Digest::of(&part.to_le_bytes()).to_string();
+        let sent = conversation(10, |turn| (0..LENGTH / 64).map(|part| digits(turn * LENGTH + part)).collect());
+        assert!(wire::encode(&sent).unwrap().len() > 3 << 20);
+        let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+        queue.publish_jobs("q", vec![sent.clone()]).await.unwrap();
         assert!(consumer.next().await.unwrap().message == sent);
     })
     .await;

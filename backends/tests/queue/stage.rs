@@ -53,6 +53,14 @@ pub(crate) async fn publish_raw(queue: &str, body: &[u8]) {
     assert_eq!(sent.await.unwrap(), lapin::Confirmation::Ack(None));
 }
 
+/// The next message of `queue`, as it is stored.
+pub(crate) async fn take_raw(queue: &str) -> Vec<u8> {
+    use lapin::options::BasicGetOptions;
+    let connection = lapin::Connection::connect(&broker_url().await, Default::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await.unwrap().unwrap().delivery.data
+}
+
 pub(crate) fn jobs(items: std::ops::Range<u32>) -> Vec<Job> {
     let job = |item| SessionJob {
         key: SessionKey { sweep: "s".parse().unwrap(), cell: CellIndex(0), item: ItemIndex(item) },

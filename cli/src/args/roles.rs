@@ -23,6 +23,10 @@ pub(crate) struct QueueArgs {
     /// Prefix of all queue names, so that deployments can share a broker
     #[arg(long, env = "REGATTA_QUEUE_PREFIX", default_value = "regatta")]
     pub(crate) queue_prefix: String,
+    /// Publish and keep each message of a session once. Roles and commands of the version before cannot read that: set it, for all roles, once all
+    /// are of this version
+    #[arg(long, env = "REGATTA_COMPACT_TRANSCRIPTS", value_parser = BoolishValueParser::new())]
+    pub(crate) compact_transcripts: bool,
 }
 
 /// The ledger of a deployment.
@@ -123,7 +127,9 @@ impl StoresArgs {
         let (s3_endpoint, certificates) = (self.s3_endpoint.clone(), self.certificates.clone());
         let blobs = BlobArgs { bucket: self.bucket.clone()?, bucket_prefix, s3_endpoint, certificates };
         let ledger = LedgerArgs { database_url, database_connections: 2, schema: Schema::Check };
-        Some((ledger, QueueArgs { amqp_url, amqp_plain: self.amqp_plain, queue_prefix }, blobs))
+        // These commands publish nothing.
+        let queue = QueueArgs { amqp_url, amqp_plain: self.amqp_plain, queue_prefix, compact_transcripts: false };
+        Some((ledger, queue, blobs))
     }
 }
 

@@ -90,7 +90,7 @@ impl Reserve {
         let (mut content, mut kept) = (Vec::new(), Kept::default());
         let room = self.bytes - HEADER;
         // What is small goes first, so that of what is large as little as possible is left out.
-        let mut encoded: Vec<_> = reports.iter().map(|report| (report, wire::encode(report))).collect();
+        let mut encoded: Vec<_> = reports.iter().map(|report| (report, report.encode_compact())).collect();
         encoded.sort_by_key(|(_, bytes)| bytes.as_ref().map_or(usize::MAX, |bytes| bytes.len()));
         for (report, bytes) in encoded {
             let fits = |bytes: &[u8]| content.len() + 4 + bytes.len() <= room;

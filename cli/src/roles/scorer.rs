@@ -41,8 +41,13 @@ pub(crate) async fn run(args: ScorerArgs) -> anyhow::Result<ExitCode> {
     };
     let Some(connected) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
     let (ledger, queue, blobs) = connected?;
+    let config = ScorerConfig {
+        batch: args.batch.clamp(1, 10_000),
+        compact_transcripts: args.queue.compact_transcripts,
+        ..ScorerConfig::default()
+    };
     let scorer = Scorer::new(
-        ScorerConfig { batch: args.batch.clamp(1, 10_000), ..ScorerConfig::default() },
+        config,
         ledger,
         queue.clone(),
         Catalog::new(blobs.clone(), benchmarks),

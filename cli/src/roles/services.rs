@@ -29,7 +29,10 @@ pub(crate) async fn queue(
     readiness: &Readiness,
     set: impl Fn(RabbitMqConfig) -> RabbitMqConfig,
 ) -> anyhow::Result<Queue> {
-    let connect = || Queue::connect(set(RabbitMqConfig::new(broker_url(args), args.queue_prefix.clone())));
+    let connect = || {
+        let config = RabbitMqConfig::new(broker_url(args), args.queue_prefix.clone());
+        Queue::connect(set(RabbitMqConfig { compact_transcripts: args.compact_transcripts, ..config }))
+    };
     let connected = wait_for("RabbitMQ", readiness, connect, QueueError::is_outage).await;
     connected.context("failed to connect to RabbitMQ; check AMQP_URL")
 }
@@ -228,7 +231,7 @@ mod tests {
     fn the_command_line_can_say_for_the_broker_that_the_way_is_safe() {
         let url = |amqp_url: &str, amqp_plain| {
             let (amqp_url, queue_prefix) = (amqp_url.to_owned(), "regatta".to_owned());
-            broker_url(&QueueArgs { amqp_url, amqp_plain, queue_prefix })
+            broker_url(&QueueArgs { amqp_url, amqp_plain, queue_prefix, compact_transcripts: false })
         };
         assert_eq!(url("amqp://u:p@h/v?heartbeat=5", true), "amqp://u:p@h/v?heartbeat=5&sslmode=disable");
         assert_eq!(url("amqp://u:p@h/v?sslmode=disable", true), "amqp://u:p@h/v?sslmode=disable");

@@ -37,6 +37,7 @@ pub(crate) async fn run(args: WorkerArgs) -> anyhow::Result<ExitCode> {
         endpoints: (!args.endpoints.is_empty()).then(|| args.endpoints.into_iter().collect()),
         drain: Duration::from_secs(args.drain_s),
         hand_over_after: Duration::from_secs(args.hand_over_after_s),
+        compact_transcripts: args.queue.compact_transcripts,
         bridge: bridge.place.clone(),
         bridge_authorities: bridge.authorities.clone(),
         ..WorkerConfig::new(crate::process::worker_id(seed)?, seed)

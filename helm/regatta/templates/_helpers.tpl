@@ -158,6 +158,10 @@ topologySpreadConstraints:
 {{- end }}
 - name: REGATTA_QUEUE_PREFIX
   value: {{ .Values.queue.prefix | quote }}
+{{- if .Values.queue.compactTranscripts }}
+- name: REGATTA_COMPACT_TRANSCRIPTS
+  value: "true"
+{{- end }}
 {{ include "regatta.env.database" . }}
 - name: REGATTA_DATABASE_CONNECTIONS
   value: {{ .Values.database.connections | int64 | quote }}

@@ -89,7 +89,8 @@ async fn where_a_queue_is_of_one_sweep_that_cannot_be_read_its_reports_wait_unti
     let stage = Stage::set().await.in_memory().await;
     let (locks, away) = (stage.blob_folder().join("locks"), stage.blob_folder().join("away"));
     std::fs::rename(&locks, &away).unwrap();
-    let (scorer, metrics) = stage.scorer_with(ScorerConfig { batch: 512, linger: Duration::ZERO, shares_queue: false });
+    let (scorer, metrics) =
+        stage.scorer_with(ScorerConfig { linger: Duration::ZERO, shares_queue: false, ..ScorerConfig::default() });
     stage.queue.publish_reports(vec![report(&stage.session(0, 0)), report(&stage.session(0, 1))]).await.unwrap();
     let health = scorer.health();
     let stop = CancellationToken::new();

@@ -53,6 +53,7 @@ pub fn load() {
     LazyLock::force(&requests::SUBMISSION);
     LazyLock::force(&runs::SUMMARIES);
     LazyLock::force(&transcripts::RIGHT);
+    LazyLock::force(&transcripts::COMPACT);
 }
 
 /// Runs one input of the target `name`.

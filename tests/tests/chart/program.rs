@@ -1,6 +1,7 @@
 //! Commands, variables and specs in the chart are those of the program.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::process::Command;
 
 use regatta_tests::regatta::{binary, workspace};
@@ -66,21 +67,32 @@ fn roles_send_traces_to_the_collector_that_is_named_and_to_none_by_default() {
     assert_eq!(traced("everything"), roles.iter().map(|role| format!("nightly-regatta-{role}")).collect());
 }
 
+/// Values of the variable `name` in the containers of a value set.
+fn values_of(renderer: &Path, set: &str, name: &str) -> Vec<String> {
+    let objects = objects_of(renderer, set);
+    let variables = objects
+        .iter()
+        .filter_map(pod)
+        .flat_map(containers)
+        .flat_map(|container| items(field(container, "env")))
+        .filter(|variable| word(field(variable, "name")) == name);
+    variables.map(|variable| word(field(variable, "value")).to_owned()).collect()
+}
+
 #[test]
 fn coordinators_keep_cached_responses_for_good_unless_the_values_say_for_how_long() {
     let Some(renderer) = renderer("chart") else { return };
-    let days = |set: &str| -> Vec<String> {
-        let objects = objects_of(renderer, set);
-        let variables = objects
-            .iter()
-            .filter_map(pod)
-            .flat_map(containers)
-            .flat_map(|container| items(field(container, "env")))
-            .filter(|variable| word(field(variable, "name")) == "REGATTA_CACHED_DAYS");
-        variables.map(|variable| word(field(variable, "value")).to_owned()).collect()
-    };
+    let days = |set| values_of(renderer, set, "REGATTA_CACHED_DAYS");
     assert_eq!(days("minimal"), Vec::<String>::new());
     assert_eq!(days("everything"), ["90"], "of coordinators alone");
+}
+
+#[test]
+fn transcripts_are_in_the_form_of_every_version_unless_the_values_say_that_all_roles_read_the_compact_one() {
+    let Some(renderer) = renderer("chart") else { return };
+    let compact = |set| values_of(renderer, set, "REGATTA_COMPACT_TRANSCRIPTS");
+    assert_eq!(compact("minimal"), Vec::<String>::new());
+    assert_eq!(compact("everything"), ["true"; 4], "of coordinator, scorer and both pools");
 }
 
 #[test]

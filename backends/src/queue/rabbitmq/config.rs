@@ -39,6 +39,9 @@ pub struct RabbitMqConfig {
     pub connect_timeout: Duration,
     /// Largest message after compression, in bytes. RabbitMQ 4 refuses more than 16 MiB by default.
     pub message_bytes_max: usize,
+    /// `true` where all processes of the deployment read transcripts in the compact form, so that each message of a session is published once.
+    /// Otherwise only what is larger than `message_bytes_max` in full is published in that form.
+    pub compact_transcripts: bool,
     /// Bytes that this process may hold: a report is decoded when there is room for it, which it takes until it is settled. `None` decodes
     /// all that the broker delivers.
     pub bytes: Option<ByteBudget>,
@@ -61,6 +64,7 @@ impl RabbitMqConfig {
             answer_timeout: ANSWER_TIMEOUT,
             connect_timeout: Duration::from_secs(60),
             message_bytes_max: 16 << 20,
+            compact_transcripts: false,
             bytes: None,
             seed: 0,
         }

@@ -80,6 +80,7 @@ struct Shared {
     publishes: watch::Sender<bool>,
     topology: Topology,
     message_bytes_max: usize,
+    compact_transcripts: bool,
     bytes: Option<ByteBudget>,
     seed: u64,
     connect_timeout: Duration,
@@ -107,6 +108,7 @@ impl RabbitMqQueue {
             publishes: watch::Sender::new(false),
             topology,
             message_bytes_max: config.message_bytes_max,
+            compact_transcripts: config.compact_transcripts,
             bytes: config.bytes,
             seed: config.seed,
             connect_timeout: config.connect_timeout,
@@ -136,7 +138,8 @@ impl RabbitMqQueue {
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job], times: Times) -> Result<(), QueueError> {
         let key = self.shared.topology.jobs(queue)?;
-        let bodies = self.shared.encode(key.as_str(), jobs)?;
+        let encode = |job| self.shared.encode_transcripts(key.as_str(), job, Job::encode_compact);
+        let bodies = jobs.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
         let publisher = self.publishers.to(&key);
         publisher.publish(Route { exchange: ShortString::default(), key, mandatory: true }, bodies, times).await
     }
@@ -176,7 +179,7 @@ impl RabbitMqQueue {
 
     pub(super) async fn broadcast(&self, control: &Control) -> Result<(), QueueError> {
         let exchange = self.shared.topology.control()?;
-        let bodies = self.shared.encode(exchange.as_str(), std::slice::from_ref(control))?;
+        let bodies = vec![self.shared.fit(exchange.as_str(), wire::encode(control))?];
         // It may have no listeners.
         let route = Route { exchange, key: ShortString::default(), mandatory: false };
         self.to_all.publish(route, bodies, Times::UntilConfirmed).await
@@ -430,24 +433,39 @@ impl Shared {
         let mut divided = Divided::new();
         for report in reports {
             let key = self.topology.reports_with(report)?;
-            let bodies = self.encode(key.as_str(), std::slice::from_ref(report))?;
-            divided.entry(key).or_default().extend(bodies);
+            let body = self.encode_transcripts(key.as_str(), report, Report::encode_compact)?;
+            divided.entry(key).or_default().push(body);
         }
         Ok(divided)
     }
 
-    fn encode<T: Serialize>(&self, queue: &str, messages: &[T]) -> Result<Vec<Bytes>, QueueError> {
-        let one = |message| {
-            let body = wire::encode(message).map_err(|source| match source {
-                WireError::TooLarge { bytes, limit } => QueueError::TooLarge { queue: queue.to_owned(), bytes, limit },
-                source => QueueError::Encode { queue: queue.to_owned(), source },
-            })?;
-            let (bytes, limit) = (body.len(), self.message_bytes_max);
-            if bytes > limit {
-                return Err(QueueError::TooLarge { queue: queue.to_owned(), bytes, limit });
+    /// Encodes `message` as every version reads it, unless its transcripts are compact in this deployment, or it is too large otherwise: better
+    /// read by this version alone than by none.
+    fn encode_transcripts<T: Serialize>(
+        &self,
+        queue: &str,
+        message: &T,
+        compact: impl Fn(&T) -> Result<Bytes, WireError>,
+    ) -> Result<Bytes, QueueError> {
+        if !self.compact_transcripts {
+            match self.fit(queue, wire::encode(message)) {
+                Err(QueueError::TooLarge { .. }) => {}
+                done => return done,
             }
-            Ok(body)
-        };
-        messages.iter().map(one).collect()
+        }
+        self.fit(queue, compact(message))
+    }
+
+    /// The message that was encoded for `queue`, if it is not too large.
+    fn fit(&self, queue: &str, encoded: Result<Bytes, WireError>) -> Result<Bytes, QueueError> {
+        let body = encoded.map_err(|source| match source {
+            WireError::TooLarge { bytes, limit } => QueueError::TooLarge { queue: queue.to_owned(), bytes, limit },
+            source => QueueError::Encode { queue: queue.to_owned(), source },
+        })?;
+        let (bytes, limit) = (body.len(), self.message_bytes_max);
+        if bytes > limit {
+            return Err(QueueError::TooLarge { queue: queue.to_owned(), bytes, limit });
+        }
+        Ok(body)
     }
 }
