@@ -1,6 +1,6 @@
 //! Requests as they are sent.
 
-use regatta_proto::{ClientFormat, OutputSchema, Passed, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
+use regatta_proto::{ClientFormat, Image, OutputSchema, Passed, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
 use serde_json::{Value, json};
 
 use super::*;
@@ -317,4 +317,17 @@ fn an_address_of_a_spec_needs_a_rule_for_the_key_that_signs() {
     );
     assert_eq!(deployed("keys: { AWS_SECRET_ACCESS_KEY: { origins: ['https://stranger.example.com'] } }"), Ok(()));
     assert!(deployed("keys: { AWS_SECRET_ACCESS_KEY: { origins: ['https://other.example.com'] } }").is_err());
+}
+
+#[test]
+fn an_image_stands_before_the_text_and_one_whose_bytes_are_not_here_is_refused() {
+    let image = Image::of_base64("iVBORw0KGgo=").unwrap();
+    let asked = ChatMessage { images: vec![image], ..message(ChatRole::User, "what?") };
+    let request = ChatRequest::new(vec![asked], Sampling::default());
+    let content = &sent(MODEL, &request)["messages"][0]["content"];
+    let image = json!({"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}});
+    assert_eq!(*content, json!([image, {"text": "what?"}]));
+    let recorded: ChatRequest = serde_json::from_value(serde_json::to_value(&request).unwrap()).unwrap();
+    let refused = request::body(MODEL, &recorded).unwrap_err();
+    assert!(refused.ends_with("is not at hand: only its digest is recorded"), "{refused}");
 }
