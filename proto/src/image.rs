@@ -202,6 +202,13 @@ mod tests {
     }
 
     #[test]
+    fn a_person_is_shown_a_line_for_each_image_before_the_text() {
+        let message = ChatMessage { images: vec![image()], ..ChatMessage::new(ChatRole::User, "what?") };
+        let short = Digest::of(PNG).short();
+        assert_eq!(message.shown(), format!("(png image of 18 bytes, sha256 {short})\nwhat?"));
+    }
+
+    #[test]
     fn an_image_counts_as_the_largest_that_providers_charge_for_and_is_sent_in_base64() {
         let plain = ChatMessage::new(ChatRole::User, "x");
         let with = ChatMessage { images: vec![image(), image()], ..plain.clone() };

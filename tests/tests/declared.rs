@@ -51,7 +51,7 @@ async fn the_example_runs_without_key_or_network_and_again_from_its_cache() {
     }
     assert!(wrong > 0 && unreadable > 0, "{wrong} wrong answers and {unreadable} that could not be read");
     let report = read(&first, "report.md");
-    for words in ["arithmetic", "knowledge", "instructions", "functions"] {
+    for words in ["arithmetic", "knowledge", "instructions", "functions", "pictures"] {
         assert!(report.contains(words), "{words} is missing in {report}");
     }
 }
@@ -166,6 +166,10 @@ async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     let expected = "12 items, 1 task, settings shots=0, shots=4, metrics accuracy\nfirst prompt (item bakery-1, shots=0):\n  --- system\n  \
                     Solve the problem step by step. End with a line \"#### \" and the number alone.\n  --- user\n  Mara bakes 4 trays of 12 \
                     rolls and sells 31 of them. How many rolls are left?\n";
+    assert!(said.ends_with(expected), "{said}");
+    let (code, said) = run(&["check", &folder("pictures")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let expected = "  --- user\n  (png image of 325 bytes, sha256 f4b6dc50)\n  How many dots are there?\n";
     assert!(said.ends_with(expected), "{said}");
     let place = tempfile::tempdir().unwrap();
     let broken = JUDGED.replace("{{ request }}", "{{ requset }}");

@@ -71,7 +71,7 @@ async fn frames_have_the_numbers_of_the_files() {
     let place = tempfile::tempdir().unwrap();
     let Some(output) = python(READS_WHAT_THE_FILES_SAY, &[&place.path().join("run")]).await else { return };
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), "read 384\n");
+    assert_eq!(text(&output.stdout), "read 480\n");
 }
 
 const SAYS_WHAT_WENT_WRONG: &str = r#"

@@ -13,6 +13,7 @@ use regatta_proto::{
 
 use crate::data::{self, Split, Splits};
 use crate::definition::{Definition, Source};
+use crate::images::{self, Images};
 use crate::items::{Items, items, position, select};
 use crate::scoring::{Rule, Scorers, prepare, simulated_reply};
 use crate::session::{Script, Subject};
@@ -32,6 +33,7 @@ pub(crate) struct Loaded {
     source: Source,
     definition: Definition,
     splits: Splits,
+    images: Images,
     items: Items,
     grid: Vec<Choice>,
     tools: Vec<Vec<Tool>>,
@@ -59,6 +61,7 @@ impl Loaded {
         };
         let items = items(&source, &definition, split)?;
         let grid = grid(&source, &definition.settings)?;
+        let images = images::read(&source, &definition, &splits, &grid, files)?;
         let tools = tools::tools(&source, &definition, split)?;
         let scorers = prepare(&source, &definition, split, &items.items)?;
         let metrics = tables::metrics(&source, &definition.metrics, &scorers.scorers)?;
@@ -69,6 +72,7 @@ impl Loaded {
             source,
             definition,
             splits,
+            images,
             items,
             grid,
             tools,
@@ -92,7 +96,7 @@ impl Loaded {
     }
 
     fn script<'a>(&'a self, choice: &'a Choice) -> Script<'a> {
-        Script { source: &self.source, definition: &self.definition, splits: &self.splits, choice }
+        Script { source: &self.source, definition: &self.definition, splits: &self.splits, images: &self.images, choice }
     }
 
     fn subject(&self, position: usize) -> Option<Subject<'_>> {
@@ -141,10 +145,11 @@ impl Loaded {
     }
 }
 
-/// Digest of a request's question, by which its item is recognised.
+/// Digest of a request's question, text and images, by which its item is recognised.
 fn question(request: &ChatRequest) -> Option<Digest> {
     let last = request.messages.iter().rfind(|message| message.role == ChatRole::User)?;
-    Some(Digest::of(last.content.as_bytes()))
+    let images = last.images.iter().map(|image| image.digest.bytes().as_slice());
+    Some(Digest::of_parts([last.content.as_bytes()].into_iter().chain(images)))
 }
 
 /// No two scorers give values of one name, and one judge can answer all that they ask.

@@ -1,0 +1,181 @@
+//! Images of prompts: files of the data set, named by templates, one path a line.
+//!
+//! A file has its digest in the manifest of the data set, so that every process has the same bytes; a request names them by their digest.
+
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::DataError;
+use regatta_benchmarks::source_location::SourceLocation;
+use regatta_proto::{ChatMessage, FileSet, Image, binary_size};
+
+use crate::data::{self, Record, Split, Splits};
+use crate::definition::{Definition, Source, Turn};
+use crate::rendering::render;
+use crate::session::variables;
+use crate::setting::{Choice, grid};
+use crate::template::Template;
+
+/// Largest file of an image, in bytes: in base64 it has the 5 MiB that Anthropic takes at most, which is the least of all providers.
+const IMAGE_BYTES_MAX: u64 = 3840 << 10;
+/// Most images of a conversation, which is what Bedrock takes.
+const IMAGES_MAX: usize = 20;
+/// Most bytes of a conversation's images: in base64 they fit into a request to Gemini, and into one to a simulated model.
+const CONVERSATION_BYTES_MAX: u64 = 10 << 20;
+/// Most files of images. A submission has 10,000 files at most.
+const FILES_MAX: usize = 9_900;
+/// Most bytes of all images, which every process of a sweep has in memory.
+const ALL_BYTES_MAX: u64 = 256 << 20;
+
+/// Images of the data set by path.
+pub(crate) type Images = BTreeMap<String, Image>;
+
+/// The place that first named an image: the template, and the line of the data that filled it.
+struct Mention {
+    template: String,
+    data: String,
+    line: usize,
+}
+
+/// Paths that `template`, which is at `path` of the file, makes of a record.
+///
+/// # Errors
+/// When it makes no text, or a line of it is no path in the folder.
+pub(crate) fn paths(
+    source: &Source,
+    path: &str,
+    template: &Template,
+    split: &Split,
+    record: &Record,
+    variables: minijinja::Value,
+) -> Result<Vec<String>, DataError> {
+    let text = render(source, path, template, &split.path, record, variables)?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let checked = lines.map(|line| match data::check_inside(line) {
+        Ok(()) => Ok(line.to_owned()),
+        Err(problem) => {
+            Err(source.problem(path, format!("{problem}; filled from {} line {}", split.path, record.line)))
+        }
+    });
+    checked.collect()
+}
+
+/// Files of the folder that hold the images which the records name. None as long as a file of records is not there: it has to be read first.
+///
+/// # Errors
+/// When the records cannot be read, or a template makes no paths of one.
+pub(crate) fn files(source: &Source, definition: &Definition, files: &FileSet) -> Result<Vec<String>, DataError> {
+    if templates(source, definition)?.is_empty() || !data::are_there(source, definition, files)? {
+        return Ok(Vec::new());
+    }
+    let splits = data::read(source, definition, files)?;
+    let grid = grid(source, &definition.settings)?;
+    Ok(mentioned(source, definition, &splits, &grid)?.into_keys().collect())
+}
+
+/// Reads the images that the records name in any setting.
+///
+/// # Errors
+/// When one is not there, is none, or is too large; or when all together are.
+pub(crate) fn read(
+    source: &Source,
+    definition: &Definition,
+    splits: &Splits,
+    grid: &[Choice],
+    files: &FileSet,
+) -> Result<Images, DataError> {
+    let mut images = Images::new();
+    let mut all: u64 = 0;
+    for (path, Mention { template, data, line }) in mentioned(source, definition, splits, grid)? {
+        let Some(content) = files.get(&path) else {
+            let hint = format!("{template} of benchmark.yaml names it, filled from {data} line {line}");
+            return Err(DataError::MissingFile { origin: files.origin().to_owned(), path, hint });
+        };
+        let file = SourceLocation::file(files.origin(), &path);
+        let bytes = content.len() as u64;
+        if bytes > IMAGE_BYTES_MAX {
+            return Err(file.problem(format!("has {bytes} bytes, an image at most {IMAGE_BYTES_MAX}; make it smaller")));
+        }
+        all += bytes;
+        if all > ALL_BYTES_MAX {
+            let problem = format!("names images of more than {} in all; make them smaller", binary_size(ALL_BYTES_MAX));
+            return Err(source.problem(&template, problem));
+        }
+        let Some(image) = Image::of(content.clone()) else {
+            return Err(file.problem("is no image that models are sent: no PNG, JPEG, GIF or WebP"));
+        };
+        images.insert(path, image);
+    }
+    Ok(images)
+}
+
+/// Images that the records name in any setting, by path.
+fn mentioned(
+    source: &Source,
+    definition: &Definition,
+    splits: &Splits,
+    grid: &[Choice],
+) -> Result<BTreeMap<String, Mention>, DataError> {
+    let mut mentioned = BTreeMap::new();
+    for (field, split, template) in templates(source, definition)? {
+        // Another field says that a split is not there.
+        let Some(split) = splits.get(split) else { continue };
+        for choice in grid {
+            for record in &split.records {
+                for path in paths(source, &field, template, split, record, variables(choice, record, &[]))? {
+                    let mention = || Mention { template: field.clone(), data: split.path.clone(), line: record.line };
+                    mentioned.entry(path).or_insert_with(mention);
+                }
+                if mentioned.len() > FILES_MAX {
+                    return Err(source.problem(&field, format!("names more than {FILES_MAX} files; use fewer images")));
+                }
+            }
+        }
+    }
+    Ok(mentioned)
+}
+
+/// Templates of images, in the prompt and in its examples: place in the file, split whose records fill it, template.
+fn templates<'d>(
+    source: &Source,
+    definition: &'d Definition,
+) -> Result<Vec<(String, &'d str, &'d Template)>, DataError> {
+    let prompt = &definition.prompt;
+    let examples = prompt.few_shot.iter();
+    let examples = examples.map(|examples| ("prompt.few_shot.turns", examples.split.as_str(), &examples.turns));
+    let mut templates = Vec::new();
+    for (field, split, turns) in
+        [("prompt.turns", definition.items.split.as_str(), &prompt.turns)].into_iter().chain(examples)
+    {
+        for (at, turn) in turns.iter().enumerate() {
+            let Turn::Images(template) = turn else { continue };
+            let field = format!("{field}[{at}].images");
+            if !matches!(turns.get(at + 1), Some(Turn::User(_))) {
+                return Err(source.problem(&field, "must be followed by a turn of the `user`, whose images they are"));
+            }
+            templates.push((field, split, template));
+        }
+    }
+    Ok(templates)
+}
+
+/// Refuses a conversation with more images than providers take.
+///
+/// # Errors
+/// When there are too many, or their files are too large together.
+pub(crate) fn check_conversation(source: &Source, messages: &[ChatMessage]) -> Result<(), DataError> {
+    let images = || messages.iter().flat_map(|message| &message.images);
+    let (count, bytes) = (images().count(), images().map(|image| image.bytes).sum::<u64>());
+    if count > IMAGES_MAX {
+        let problem = format!("has {count} images in one conversation, at most {IMAGES_MAX} are sent; use fewer");
+        return Err(source.problem("prompt", problem));
+    }
+    if bytes > CONVERSATION_BYTES_MAX {
+        let (bytes, most) = (binary_size(bytes), binary_size(CONVERSATION_BYTES_MAX));
+        let problem = format!("has images of {bytes} in one conversation, at most {most} are sent; make them smaller");
+        return Err(source.problem("prompt", problem));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
