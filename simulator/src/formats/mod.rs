@@ -1,8 +1,8 @@
 //! The wire formats of an endpoint, all at one address: those of chats ([`regatta_serving`]) and OpenAI's embeddings (`/v1/embeddings`;
 //! field names from OpenAI's API reference, "Embeddings").
 //!
-//! Every route is also served without the version, for clients whose base address has it already. Requests may have tools, tool calls and
-//! their results; answers have text and calls. Other fields are ignored, because no simulated model uses them.
+//! Every route is also served without the version, for clients whose base address has it already. Requests may have images, tools, tool calls
+//! and their results; answers have text and calls. Other fields are ignored, because no simulated model uses them.
 
 use std::borrow::Cow;
 
