@@ -70,6 +70,13 @@ fn a_benchmark_in_python_with_a_user_and_tools_is_played_to_its_end() {
 }
 
 #[test]
+fn a_session_has_a_server_of_mcp_of_its_own_with_a_seeded_world() {
+    if has("python3") {
+        plays_rightly_and_wrongly("library", "right");
+    }
+}
+
+#[test]
 fn a_benchmark_in_javascript_speaks_the_same_protocol() {
     if has("node") {
         plays_rightly_and_wrongly("anagrams", "right");
@@ -80,6 +87,7 @@ fn a_benchmark_in_javascript_speaks_the_same_protocol() {
 fn helpers_beside_the_miniatures_are_those_that_are_published() {
     for (copy, original) in [
         ("benchmarks/parcels/regatta_benchmark.py", "../python/regatta/benchmark.py"),
+        ("benchmarks/library/regatta_benchmark.py", "../python/regatta/benchmark.py"),
         ("benchmarks/anagrams/regatta_benchmark.mjs", "../javascript/regatta_benchmark.mjs"),
     ] {
         let read = |path: &str| std::fs::read_to_string(examples().join(path)).unwrap();
