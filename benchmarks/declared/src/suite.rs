@@ -96,7 +96,13 @@ impl Loaded {
     }
 
     fn script<'a>(&'a self, choice: &'a Choice) -> Script<'a> {
-        Script { source: &self.source, definition: &self.definition, splits: &self.splits, images: &self.images, choice }
+        Script {
+            source: &self.source,
+            definition: &self.definition,
+            splits: &self.splits,
+            images: &self.images,
+            choice,
+        }
     }
 
     fn subject(&self, position: usize) -> Option<Subject<'_>> {
