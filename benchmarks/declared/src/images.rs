@@ -1,9 +1,10 @@
-//! Images of prompts: files of the data set, named by templates, one path a line.
+//! Images of prompts: files of the data set, named by templates, one path a line, or by a program.
 //!
 //! A file has its digest in the manifest of the data set, so that every process has the same bytes; a request names them by their digest.
 
 use std::collections::BTreeMap;
 
+use bytes::Bytes;
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
 use regatta_proto::{ChatMessage, FileSet, Image, binary_size};
@@ -16,7 +17,7 @@ use crate::setting::{Choice, grid};
 use crate::template::Template;
 
 /// Largest file of an image, in bytes: in base64 it has the 5 MiB that Anthropic takes at most, which is the least of all providers.
-const IMAGE_BYTES_MAX: u64 = 3840 << 10;
+pub(crate) const IMAGE_BYTES_MAX: usize = 3840 << 10;
 /// Most images of a conversation, which is what Bedrock takes.
 const IMAGES_MAX: usize = 20;
 /// Most bytes of a conversation's images: in base64 they fit into a request to Gemini, and into one to a simulated model.
@@ -91,18 +92,12 @@ pub(crate) fn read(
             return Err(DataError::MissingFile { origin: files.origin().to_owned(), path, hint });
         };
         let file = SourceLocation::file(files.origin(), &path);
-        let bytes = content.len() as u64;
-        if bytes > IMAGE_BYTES_MAX {
-            return Err(file.problem(format!("has {bytes} bytes, an image at most {IMAGE_BYTES_MAX}; make it smaller")));
-        }
-        all += bytes;
+        let image = image(&file, content)?;
+        all += image.bytes;
         if all > ALL_BYTES_MAX {
             let problem = format!("names images of more than {} in all; make them smaller", binary_size(ALL_BYTES_MAX));
             return Err(source.problem(&template, problem));
         }
-        let Some(image) = Image::of(content.clone()) else {
-            return Err(file.problem("is no image that models are sent: no PNG, JPEG, GIF or WebP"));
-        };
         images.insert(path, image);
     }
     Ok(images)
@@ -158,23 +153,34 @@ fn templates<'d>(
     Ok(templates)
 }
 
-/// Refuses a conversation with more images than providers take.
-///
-/// # Errors
-/// When there are too many, or their files are too large together.
-pub(crate) fn check_conversation(source: &Source, messages: &[ChatMessage]) -> Result<(), DataError> {
-    let images = || messages.iter().flat_map(|message| &message.images);
-    let (count, bytes) = (images().count(), images().map(|image| image.bytes).sum::<u64>());
+/// The images among the files of a folder, which a program may show.
+pub(crate) fn of_folder(files: &FileSet) -> Images {
+    let may_be = files.iter().filter(|(_, content)| content.len() <= IMAGE_BYTES_MAX);
+    may_be.filter_map(|(path, content)| Some((path.to_owned(), Image::of(content.clone())?))).collect()
+}
+
+/// The image in a file.
+fn image(file: &SourceLocation<'_>, content: &Bytes) -> Result<Image, DataError> {
+    let bytes = content.len();
+    if bytes > IMAGE_BYTES_MAX {
+        return Err(file.problem(format!("has {bytes} bytes, an image at most {IMAGE_BYTES_MAX}; make it smaller")));
+    }
+    let image = Image::of(content.clone());
+    image.ok_or_else(|| file.problem("is no image that models are sent: no PNG, JPEG, GIF or WebP"))
+}
+
+/// Says that a conversation has more images than providers take, if it has.
+pub(crate) fn too_many(messages: &[ChatMessage]) -> Option<String> {
+    let images: Vec<&Image> = messages.iter().flat_map(|message| &message.images).collect();
+    let (count, bytes) = (images.len(), images.iter().map(|image| image.bytes).sum::<u64>());
     if count > IMAGES_MAX {
-        let problem = format!("has {count} images in one conversation, at most {IMAGES_MAX} are sent; use fewer");
-        return Err(source.problem("prompt", problem));
+        return Some(format!("has {count} images in one conversation, at most {IMAGES_MAX} are sent; use fewer"));
     }
     if bytes > CONVERSATION_BYTES_MAX {
         let (bytes, most) = (binary_size(bytes), binary_size(CONVERSATION_BYTES_MAX));
-        let problem = format!("has images of {bytes} in one conversation, at most {most} are sent; make them smaller");
-        return Err(source.problem("prompt", problem));
+        return Some(format!("has images of {bytes} in one conversation, at most {most} are sent; make them smaller"));
     }
-    Ok(())
+    None
 }
 
 #[cfg(test)]

@@ -75,7 +75,9 @@ impl Script<'_> {
                     match said.next() {
                         Some(reply) => messages.push(ChatMessage::new(ChatRole::Assistant, *reply)),
                         None => {
-                            images::check_conversation(self.source, &messages)?;
+                            if let Some(problem) = images::too_many(&messages) {
+                                return Err(self.source.problem("prompt", problem));
+                            }
                             return Ok(Some(self.request(messages, subject.tools)));
                         }
                     }

@@ -81,7 +81,7 @@ class Reply:
 
 
 def ask(messages, role="agent", tools=(), stop=(), temperature=None, top_p=None, max_tokens=None):
-    """Asks `role`: `messages` are a text, or dicts with role, content, tool_calls and tool_call_id."""
+    """Asks `role`: `messages` are a text, or dicts with role, content, tool_calls and tool_call_id, and of a user `images`: paths."""
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
     sampling = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}

@@ -218,6 +218,35 @@ fn what_a_program_says_of_a_session_is_held_against_what_its_file_declares() {
 }
 
 #[test]
+fn a_program_shows_images_of_its_folder_and_no_others() {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+    let step = |role: &str, path: &str| {
+        let next =
+            format!(r#"{{"ask": {{"messages": [{{"role": "{role}", "content": "What?", "images": ["{path}"]}}]}}}}"#);
+        let mut files = of(&format!("{YAML}files: [a.png, b.png]\n"), &[("next", next.as_str())]);
+        files.insert("a.png", PNG);
+        files.insert("b.png", "no image");
+        let suite = DECLARED.load(&files).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        match suite.next(ItemIndex(0), &setting, &Transcript::default()) {
+            Step::Ask(_, request) => {
+                assert_eq!(suite.recognise(&request), Some(ItemIndex(0)));
+                Ok(request)
+            }
+            Step::Failed(failed) => Err(failed.why),
+            other => panic!("{other:?}"),
+        }
+    };
+    let request = step("user", "a.png").unwrap();
+    assert_eq!(request.messages[0].images[0].base64().unwrap(), "iVBORw0KGgo=");
+    for path in ["b.png", "c.png", "../a.png"] {
+        let said = step("user", path).unwrap_err();
+        assert!(said.contains(&format!("it shows {path:?}, which is none of its `files`, or no PNG")), "{said}");
+    }
+    assert!(step("system", "a.png").unwrap_err().ends_with("messages of the user alone have `images`"));
+}
+
+#[test]
 fn a_session_that_never_ends_is_ended() {
     let yaml = format!("{YAML}limits: {{ replies: 3 }}\n");
     let next = r#"{"ask": {"messages": [{"role": "user", "content": "more"}]}}"#;
