@@ -36,6 +36,12 @@ pub(crate) fn encoded(message: &ChatMessage) -> Result<Vec<Encoded>, String> {
     message.images.iter().map(|image| Ok(Encoded { format: image.format, data: image.base64()? })).collect()
 }
 
+/// Bytes that the images of a request take in its body, so that it is written without being copied as it grows.
+pub(crate) fn encoded_bytes(request: &ChatRequest) -> usize {
+    let bytes = request.images().map(|image| usize::try_from(image.base64_bytes()).unwrap_or(usize::MAX));
+    bytes.fold(0, usize::saturating_add)
+}
+
 /// The text of `message`, unless it only has images: providers refuse a text without a visible character.
 pub(crate) fn text_beside_images(message: &ChatMessage) -> Option<&str> {
     (message.images.is_empty() || !message.content.trim().is_empty()).then_some(&*message.content)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 use super::unwritable;
-use crate::wire::images::{Encoded, encoded, only_users_have_images, text_beside_images};
+use crate::wire::images::{Encoded, encoded, encoded_bytes, only_users_have_images, text_beside_images};
 
 /// Model families that refuse `max_tokens` and require `max_completion_tokens`, which older models and other servers do not know.
 const COMPLETION_TOKEN_FAMILIES: [&str; 4] = ["gpt-5", "o1", "o3", "o4"];
@@ -96,7 +96,7 @@ pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Di
     let messages =
         request.messages.iter().map(|message| Message::of(message, marks_cache, dialect)).collect::<Result<_, _>>()?;
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
-    let mut bytes = Vec::with_capacity(256 + texts + texts / 16);
+    let mut bytes = Vec::with_capacity((256 + texts + texts / 16).saturating_add(encoded_bytes(request)));
     let body = Body {
         model,
         messages,
