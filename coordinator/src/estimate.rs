@@ -34,7 +34,7 @@ pub struct CellEstimate {
     pub sessions: u64,
     /// Calls, if the model answers as the gold does; `None` for external agents, whose calls cannot be foreseen.
     pub calls: Option<u64>,
-    /// Prompt tokens, at four bytes a token.
+    /// Prompt tokens, at four bytes a token and 1,200 an image.
     pub input_tokens: Option<u64>,
     /// Generated tokens, if answers are as long as the gold.
     pub output_tokens: Option<u64>,
@@ -43,8 +43,8 @@ pub struct CellEstimate {
     /// Part of `cost` for roles other than the agent; `None` where there are none, or a price is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_cost: Option<Money>,
-    /// Upper bound of the money for these calls: a token for each byte, and every answer of full length. `None` when a price is unknown,
-    /// and for external agents.
+    /// Upper bound of the money for these calls: a token for each byte, every image the dearest, and every answer of full length. `None` when
+    /// a price is unknown, and for external agents.
     pub at_most: Option<Money>,
     /// Starts of external agents.
     pub agent_starts: u64,

@@ -186,6 +186,34 @@ async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     assert_eq!(code, Some(78), "{said}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_counts_images_as_tokens_and_a_recorded_session_has_their_digests_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    let text = format!(
+        "name: seen\nbenchmarks: {{ pictures: {{ data: {}, settings: [shots=0] }} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\n\
+         models: [{{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 1 }} }}]\n",
+        folder("pictures")
+    );
+    std::fs::write(at("spec.yaml"), text).unwrap();
+    let (code, said) = run(&["run", &at("spec.yaml"), "--dry-run", "--json"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let plan: Value = serde_json::from_str(&said[said.find('{').unwrap()..=said.rfind('}').unwrap()]).unwrap();
+    let tokens = plan["cells"][0]["input_tokens"].as_u64().unwrap();
+    // Eight sessions show ten images.
+    assert!((12_000..13_000).contains(&tokens), "{tokens}");
+    let (code, said) = run(&["run", &at("spec.yaml"), "--output", &at("run")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let mut images = 0;
+    for segment in place.path().join("run/transcripts").read_dir().unwrap() {
+        let bytes = std::fs::read(segment.unwrap().path()).unwrap();
+        let text = String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap();
+        assert!(!text.contains("iVBORw0KGgo"), "a PNG is among the transcripts: {text}");
+        images += text.matches(r#"{"format":"png","digest":""#).count();
+    }
+    assert_eq!(images, 10);
+}
+
 const TASK: &str = "task: sums
 test_split: test
 doc_to_text: \"{{question}}\\nAnswer:\"
