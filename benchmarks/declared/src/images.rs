@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
-use regatta_proto::{ChatMessage, FileSet, Image, binary_size};
+use regatta_benchmarks::{DataError, Picture};
+use regatta_proto::{ChatMessage, FileSet, Image, Transcript, binary_size};
 
 use crate::data::{self, Record, Split, Splits};
 use crate::definition::{Definition, Source, Turn};
@@ -181,6 +181,28 @@ pub(crate) fn too_many(messages: &[ChatMessage]) -> Option<String> {
         return Some(format!("has images of {bytes} in one conversation, at most {most} are sent; make them smaller"));
     }
     None
+}
+
+/// Pictures of the images that models were shown in a session, each once. They come from the data set, since a transcript has their digests
+/// alone.
+pub(crate) fn pictures(images: &Images, transcript: &Transcript) -> Vec<Picture> {
+    let mut shown: Vec<&Image> = Vec::new();
+    for image in transcript.calls().flat_map(|call| call.request.images()) {
+        if !shown.contains(&image) {
+            shown.push(image);
+        }
+    }
+    let known = shown.into_iter().filter_map(|image| images.iter().find(|(_, known)| *known == image));
+    known.filter_map(|(path, image)| picture(path, image)).collect()
+}
+
+/// An image in a frame that it fills as far as it goes, whatever its size is.
+fn picture(path: &str, image: &Image) -> Option<Picture> {
+    let (media_type, data) = (image.format.media_type(), image.base64().ok()?);
+    let svg = format!(
+        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 480" width="640" height="480"><image width="640" height="480" href="data:{media_type};base64,{data}"/></svg>"#
+    );
+    Some(Picture { title: path.to_owned(), svg, text: image.to_string() })
 }
 
 #[cfg(test)]

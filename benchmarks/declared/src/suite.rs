@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, NoVerdicts, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    DataError, Item, Metric, NoVerdicts, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Tool,
@@ -251,6 +252,10 @@ impl Suite for Loaded {
 
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.scorers.is_judged(value)
+    }
+
+    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        images::pictures(&self.images, transcript)
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {

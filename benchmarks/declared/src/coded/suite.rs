@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, Persona, Score as ItemScore, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    DataError, Item, Metric, Persona, Picture, Score as ItemScore, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
 };
 use regatta_coded::{
     Answer, Asked, Call, Failure, Next, Permissions, Persona as Player, Pool, Reply as Simulated, Score, Scored,
@@ -317,6 +318,10 @@ impl Suite for CodedSuite {
     /// Only the program knows what it makes of verdicts, so the definition says it.
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
+    }
+
+    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        images::pictures(&self.images, transcript)
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {

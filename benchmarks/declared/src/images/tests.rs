@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use regatta_benchmarks::{Benchmark, Step, Suite};
+use regatta_benchmark_testing::drive;
+use regatta_benchmarks::{Benchmark, Persona, Step, Suite};
 use regatta_coded::Permissions;
 use regatta_proto::{ChatRequest, ItemIndex, Setting, Transcript, json_bytes};
 
@@ -63,6 +64,21 @@ fn items_with_the_same_question_are_recognised_by_their_images() {
     for item in 0..3 {
         assert_eq!(suite.recognise(&first(&*suite, item, &setting)), Some(ItemIndex(item)));
     }
+}
+
+#[test]
+fn a_person_sees_the_images_of_a_recorded_session_each_once() {
+    let suite = load(&folder(TEXT, &["a.png\nb.gif\na.png"], &[("a.png", PNG), ("b.gif", GIF)])).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let transcript = drive(&*suite, ItemIndex(0), &setting, Persona::Oracle, 1);
+    // As it is stored and read again.
+    let transcript: Transcript = serde_json::from_slice(&json_bytes(&transcript)).unwrap();
+    let pictures = suite.pictures(ItemIndex(0), &setting, &transcript);
+    let titles: Vec<&str> = pictures.iter().map(|picture| picture.title.as_str()).collect();
+    assert_eq!(titles, ["a.png", "b.gif"]);
+    let data = Image::of(Bytes::from_static(GIF)).unwrap().base64().unwrap();
+    assert!(pictures[1].svg.contains(&format!("href=\"data:image/gif;base64,{data}\"")), "{}", pictures[1].svg);
+    assert!(pictures[0].text.starts_with("png image of 12 bytes, sha256 "), "{}", pictures[0].text);
 }
 
 #[test]
