@@ -8,6 +8,7 @@ use bytes::Bytes;
 use regatta_benchmarks::source_location::SourceLocation;
 use regatta_benchmarks::{DataError, Picture};
 use regatta_proto::{ChatMessage, FileSet, Image, Transcript, binary_size};
+use serde_json::Value;
 
 use crate::data::{self, Record, Split, Splits};
 use crate::definition::{Definition, Source, Turn};
@@ -30,9 +31,9 @@ const ALL_BYTES_MAX: u64 = 256 << 20;
 /// Images of the data set by path.
 pub(crate) type Images = BTreeMap<String, Image>;
 
-/// The place that first named an image: the template, and the line of the data that filled it.
+/// The place that first named an image: the field of the definition, and the line of the data.
 struct Mention {
-    template: String,
+    field: String,
     data: String,
     line: usize,
 }
@@ -60,12 +61,39 @@ pub(crate) fn paths(
     checked.collect()
 }
 
+/// Paths that a message of a column names in `images`.
+///
+/// # Errors
+/// When that is no list of paths in the folder. `field` is the place of the column's name in the file.
+pub(crate) fn paths_of(
+    source: &Source,
+    field: &str,
+    split: &Split,
+    record: &Record,
+    message: &Value,
+) -> Result<Vec<String>, DataError> {
+    let problem = |problem: &str| {
+        source.problem(field, format!("{} line {}: the `images` of a message {problem}", split.path, record.line))
+    };
+    let list = match message.get("images") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Array(list)) => list,
+        Some(_) => return Err(problem("must be a list of paths")),
+    };
+    let path = |path: &Value| {
+        let path = path.as_str().ok_or_else(|| problem("must be a list of paths"))?;
+        data::check_inside(path).map_err(|wrong| problem(&format!("are wrong: {wrong}")))?;
+        Ok(path.to_owned())
+    };
+    list.iter().map(path).collect()
+}
+
 /// Files of the folder that hold the images which the records name. None as long as a file of records is not there: it has to be read first.
 ///
 /// # Errors
 /// When the records cannot be read, or a template makes no paths of one.
 pub(crate) fn files(source: &Source, definition: &Definition, files: &FileSet) -> Result<Vec<String>, DataError> {
-    if templates(source, definition)?.is_empty() || !data::are_there(source, definition, files)? {
+    if namings(source, definition)?.is_empty() || !data::are_there(source, definition, files)? {
         return Ok(Vec::new());
     }
     let splits = data::read(source, definition, files)?;
@@ -86,9 +114,9 @@ pub(crate) fn read(
 ) -> Result<Images, DataError> {
     let mut images = Images::new();
     let mut all: u64 = 0;
-    for (path, Mention { template, data, line }) in mentioned(source, definition, splits, grid)? {
+    for (path, Mention { field, data, line }) in mentioned(source, definition, splits, grid)? {
         let Some(content) = files.get(&path) else {
-            let hint = format!("{template} of benchmark.yaml names it, filled from {data} line {line}");
+            let hint = format!("{field} of benchmark.yaml names it, for {data} line {line}");
             return Err(DataError::MissingFile { origin: files.origin().to_owned(), path, hint });
         };
         let file = SourceLocation::file(files.origin(), &path);
@@ -96,7 +124,7 @@ pub(crate) fn read(
         all += image.bytes;
         if all > ALL_BYTES_MAX {
             let problem = format!("names images of more than {} in all; make them smaller", binary_size(ALL_BYTES_MAX));
-            return Err(source.problem(&template, problem));
+            return Err(source.problem(&field, problem));
         }
         images.insert(path, image);
     }
@@ -111,46 +139,82 @@ fn mentioned(
     grid: &[Choice],
 ) -> Result<BTreeMap<String, Mention>, DataError> {
     let mut mentioned = BTreeMap::new();
-    for (field, split, template) in templates(source, definition)? {
+    for (field, split, names) in namings(source, definition)? {
         // Another field says that a split is not there.
         let Some(split) = splits.get(split) else { continue };
-        for choice in grid {
-            for record in &split.records {
-                for path in paths(source, &field, template, split, record, variables(choice, record, &[]))? {
-                    let mention = || Mention { template: field.clone(), data: split.path.clone(), line: record.line };
-                    mentioned.entry(path).or_insert_with(mention);
-                }
-                if mentioned.len() > FILES_MAX {
-                    return Err(source.problem(&field, format!("names more than {FILES_MAX} files; use fewer images")));
-                }
+        for record in &split.records {
+            for path in named(source, &field, names, split, record, grid)? {
+                let mention = || Mention { field: field.clone(), data: split.path.clone(), line: record.line };
+                mentioned.entry(path).or_insert_with(mention);
+            }
+            if mentioned.len() > FILES_MAX {
+                return Err(source.problem(&field, format!("names more than {FILES_MAX} files; use fewer images")));
             }
         }
     }
     Ok(mentioned)
 }
 
-/// Templates of images, in the prompt and in its examples: place in the file, split whose records fill it, template.
-fn templates<'d>(
+/// Paths that a record names in any setting.
+fn named(
     source: &Source,
-    definition: &'d Definition,
-) -> Result<Vec<(String, &'d str, &'d Template)>, DataError> {
+    field: &str,
+    names: Naming<'_>,
+    split: &Split,
+    record: &Record,
+    grid: &[Choice],
+) -> Result<Vec<String>, DataError> {
+    let mut all = Vec::new();
+    match names {
+        Naming::Template(template) => {
+            for choice in grid {
+                all.extend(paths(source, field, template, split, record, variables(choice, record, &[]))?);
+            }
+        }
+        Naming::Column(column) => {
+            let messages = record.fields.get(column).and_then(Value::as_array);
+            for message in messages.into_iter().flatten() {
+                all.extend(paths_of(source, field, split, record, message)?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Part of the definition that names images: a template, or a column of messages which may have `images`.
+#[derive(Clone, Copy)]
+enum Naming<'d> {
+    Template(&'d Template),
+    Column(&'d str),
+}
+
+/// Parts of the prompt and of its examples that name images: place in the file, split whose records they are about, names.
+fn namings<'d>(source: &Source, definition: &'d Definition) -> Result<Vec<(String, &'d str, Naming<'d>)>, DataError> {
     let prompt = &definition.prompt;
     let examples = prompt.few_shot.iter();
     let examples = examples.map(|examples| ("prompt.few_shot.turns", examples.split.as_str(), &examples.turns));
-    let mut templates = Vec::new();
+    let mut namings = Vec::new();
     for (field, split, turns) in
         [("prompt.turns", definition.items.split.as_str(), &prompt.turns)].into_iter().chain(examples)
     {
         for (at, turn) in turns.iter().enumerate() {
-            let Turn::Images(template) = turn else { continue };
-            let field = format!("{field}[{at}].images");
-            if !matches!(turns.get(at + 1), Some(Turn::User(_))) {
-                return Err(source.problem(&field, "must be followed by a turn of the `user`, whose images they are"));
+            match turn {
+                Turn::Images(template) => {
+                    let field = format!("{field}[{at}].images");
+                    if !matches!(turns.get(at + 1), Some(Turn::User(_))) {
+                        let problem = "must be followed by a turn of the `user`, whose images they are";
+                        return Err(source.problem(&field, problem));
+                    }
+                    namings.push((field, split, Naming::Template(template)));
+                }
+                Turn::Messages(column) => {
+                    namings.push((format!("{field}[{at}].messages"), split, Naming::Column(column)));
+                }
+                Turn::User(_) | Turn::Assistant(_) => {}
             }
-            templates.push((field, split, template));
         }
     }
-    Ok(templates)
+    Ok(namings)
 }
 
 /// The images among the files of a folder, which a program may show.

@@ -51,7 +51,7 @@ impl Script<'_> {
         if let Some(system) = &prompt.system {
             let text =
                 render(self.source, "prompt.system", system, &subject.split.path, subject.record, variables.clone())?;
-            push(&mut messages, ChatRole::System, text);
+            push(&mut messages, ChatMessage::new(ChatRole::System, text));
         }
         if let Some(few_shot) = &prompt.few_shot {
             self.examples(few_shot, subject, &mut messages)?;
@@ -176,16 +176,18 @@ impl Script<'_> {
         };
         let text =
             render(self.source, &format!("{path}[{at}].{word}"), template, &split.path, record, variables.clone())?;
-        // A template that makes nothing makes no message, unless there is something to look at.
-        if !images.is_empty() || !text.trim().is_empty() {
-            messages.push(ChatMessage { images, ..ChatMessage::new(role, text) });
-        }
+        push(messages, ChatMessage { images, ..ChatMessage::new(role, text) });
         Ok(())
     }
 
     /// The images that the template at `path` names.
     fn images(self, path: &str, template: &Template, split: &Split, record: &Record) -> Result<Vec<Image>, DataError> {
         let named = images::paths(self.source, path, template, split, record, variables(self.choice, record, &[]))?;
+        self.found(path, &named)
+    }
+
+    /// The images at these paths, which `path` of the file names.
+    fn found(self, path: &str, named: &[String]) -> Result<Vec<Image>, DataError> {
         let image = |name: &String| {
             let image = self.images.get(name).cloned();
             image.ok_or_else(|| self.source.problem(path, format!("{name:?} is no image of the data set")))
@@ -216,7 +218,13 @@ impl Script<'_> {
                 Some("assistant") => ChatRole::Assistant,
                 _ => return Err(problem("each message must have the `role` system, user or assistant")),
             };
-            push(messages, role, text.to_owned());
+            let field = format!("{path}.messages");
+            let named = images::paths_of(self.source, &field, split, record, message)?;
+            if role != ChatRole::User && !named.is_empty() {
+                return Err(problem("messages of the user alone have `images`"));
+            }
+            let images = self.found(&field, &named)?;
+            push(messages, ChatMessage { images, ..ChatMessage::new(role, text) });
         }
         Ok(())
     }
@@ -229,9 +237,9 @@ pub(crate) fn variables(choice: &Choice, record: &Record, replies: &[&str]) -> V
     context! { setting => values, replies => replies, ..record.variables.clone() }
 }
 
-/// A template that makes nothing makes no message.
-fn push(messages: &mut Vec<ChatMessage>, role: ChatRole, text: String) {
-    if !text.trim().is_empty() {
-        messages.push(ChatMessage::new(role, text));
+/// A template that makes nothing makes no message, unless there is something to look at.
+fn push(messages: &mut Vec<ChatMessage>, message: ChatMessage) {
+    if !message.images.is_empty() || !message.content.trim().is_empty() {
+        messages.push(message);
     }
 }

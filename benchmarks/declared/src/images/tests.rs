@@ -95,6 +95,36 @@ fn a_setting_may_leave_images_out_and_what_is_an_image_alone_is_a_message() {
 }
 
 #[test]
+fn messages_of_a_column_may_have_images_of_the_user() {
+    let text = TEXT.replace("    - images: \"{{ p }}\"\n    - user: \"{{ q }}\"\n", "    - messages: talk\n");
+    let talk = |role: &str, images: serde_json::Value| {
+        let mut files = FileSet::from_origin("folder");
+        files.insert("benchmark.yaml", text.clone());
+        let first = serde_json::json!({"role": role, "content": "Look.", "images": images});
+        let talk = serde_json::json!([first, {"role": "assistant", "content": "Yes?"}, {"role": "user", "content": "What is it?"}]);
+        files.insert("test.jsonl", serde_json::json!({"talk": talk}).to_string());
+        files.insert("a.png", PNG);
+        files
+    };
+    let files = talk("user", serde_json::json!(["a.png"]));
+    assert_eq!(Declared::new(Permissions::none()).further_files(&files).unwrap(), ["test.jsonl", "a.png"]);
+    let suite = load(&files).unwrap();
+    let request = first(&*suite, 0, &suite.declared_settings().remove(0));
+    let seen: Vec<usize> = request.messages.iter().map(|message| message.images.len()).collect();
+    assert_eq!(seen, [1, 0, 0]);
+    let place = "folder: benchmark.yaml, line 5, prompt.turns[0].messages: test.jsonl line 1";
+    for (role, images, problem) in [
+        ("user", serde_json::json!("a.png"), ": the `images` of a message must be a list of paths"),
+        ("user", serde_json::json!([7]), ": the `images` of a message must be a list of paths"),
+        ("user", serde_json::json!(["/a.png"]), ": the `images` of a message are wrong: \"/a.png\" must be the path"),
+        ("system", serde_json::json!(["a.png"]), ", column \"talk\": messages of the user alone have `images`"),
+    ] {
+        let said = load(&talk(role, images)).map(drop).unwrap_err();
+        assert!(said.starts_with(&format!("{place}{problem}")), "{said}");
+    }
+}
+
+#[test]
 fn the_records_are_read_before_the_files_that_they_name() {
     let declared = Declared::new(Permissions::none());
     let mut files = folder(TEXT, &["b.gif", "a.png", "a.png"], &[]);
@@ -123,7 +153,7 @@ fn whatever_is_wrong_with_an_image_is_named_with_its_place() {
         refused(&last, &["a.png"], &one),
     ];
     let expected = [
-        "folder: b.png is missing: prompt.turns[0].images of benchmark.yaml names it, filled from test.jsonl line 2",
+        "folder: b.png is missing: prompt.turns[0].images of benchmark.yaml names it, for test.jsonl line 2",
         "folder: a.png, whole file: is no image that models are sent: no PNG, JPEG, GIF or WebP",
         "folder: a.png, whole file: has 3932172 bytes, an image at most 3932160; make it smaller",
         "folder: benchmark.yaml, line 5, prompt.turns[0].images: \"../a.png\" must be the path of a file in the benchmark's folder; filled from test.jsonl line 1",
