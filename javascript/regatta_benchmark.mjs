@@ -11,7 +11,7 @@ export const VERSION = 1;
  * @typedef {{ id: string, task?: string, group?: string, parts?: string[], worst?: Record<string, number> }} Item
  * @typedef {{ id: string, name: string, arguments: string }} ToolCall
  * @typedef {{ role: string, text: string | null, tool_calls: ToolCall[] }} Reply
- * @typedef {{ role: string, content: string, tool_calls?: ToolCall[], tool_call_id?: string }} Message
+ * @typedef {{ role: string, content: string, images?: string[], tool_calls?: ToolCall[], tool_call_id?: string }} Message
  * @typedef {{ name: string, values: Record<string, string | number | boolean> }} Setting
  *
  * @typedef {object} Benchmark

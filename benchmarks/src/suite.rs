@@ -27,11 +27,12 @@ pub trait Benchmark: Send + Sync {
     /// neither read nor stored.
     fn wants(&self, path: &str) -> bool;
 
-    /// Returns further files of the data set that are named in the [wanted](Self::wants) ones, as relative paths
-    /// within the data directory.
+    /// Returns further files of the data set that are named in `files`, as relative paths within the data directory. The first
+    /// time these are the [wanted](Self::wants) ones; it is asked once more when there are also the files that it named,
+    /// and the [remote](Self::remote_files) ones, which may name files themselves.
     ///
     /// # Errors
-    /// When `files`, the wanted ones, cannot be parsed, or name a path outside of the directory.
+    /// When `files` cannot be parsed, or name a path outside of the directory.
     fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
         let _ = files;
         Ok(Vec::new())

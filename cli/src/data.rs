@@ -63,19 +63,27 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
             directory.display()
         );
     }
-    for path in benchmark.further_files(&files)? {
-        // One that is not there is told when the data set is loaded.
-        if directory.join(&path).is_file() {
-            let content = benchmark.as_stored(&files, &path, read_file(&directory.join(&path))?)?;
-            files.insert(path, content);
-        }
-    }
+    read_further(benchmark, directory, &mut files)?;
     for remote in benchmark.remote_files(&files)? {
         let content = remote::content(directory, &remote)?;
         let content = benchmark.as_stored(&files, &remote.path, content)?;
         files.insert(remote.path, content);
     }
+    // Of a benchmark with images, the records name these.
+    read_further(benchmark, directory, &mut files)?;
     Ok(files)
+}
+
+/// Adds the further files that those read so far name.
+fn read_further(benchmark: &dyn Benchmark, directory: &Path, files: &mut FileSet) -> anyhow::Result<()> {
+    for path in benchmark.further_files(files)? {
+        // One that is not there is told when the data set is loaded.
+        if files.get(&path).is_none() && directory.join(&path).is_file() {
+            let content = benchmark.as_stored(files, &path, read_file(&directory.join(&path))?)?;
+            files.insert(path, content);
+        }
+    }
+    Ok(())
 }
 
 /// The content of a file that is not too large.

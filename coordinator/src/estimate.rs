@@ -16,6 +16,8 @@ pub use self::judging::JudgeCalls;
 
 /// Bytes of English prose or code in a token, roughly, over today's tokenizers.
 const BYTES_A_TOKEN: u64 = 4;
+/// Tokens of an image of a million pixels, roughly, over today's providers.
+const TOKENS_AN_IMAGE: u64 = 1_200;
 /// Assumed when neither the benchmark nor the model limits the answer.
 pub(crate) const OUTPUT_TOKENS_MAX: u32 = 16_384;
 /// Bytes and tokens of a call whose cost shows whether a price is zero.
@@ -32,7 +34,7 @@ pub struct CellEstimate {
     pub sessions: u64,
     /// Calls, if the model answers as the gold does; `None` for external agents, whose calls cannot be foreseen.
     pub calls: Option<u64>,
-    /// Prompt tokens, at four bytes a token.
+    /// Prompt tokens, at four bytes a token and 1,200 an image.
     pub input_tokens: Option<u64>,
     /// Generated tokens, if answers are as long as the gold.
     pub output_tokens: Option<u64>,
@@ -41,8 +43,8 @@ pub struct CellEstimate {
     /// Part of `cost` for roles other than the agent; `None` where there are none, or a price is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others_cost: Option<Money>,
-    /// Upper bound of the money for these calls: a token for each byte, and every answer of full length. `None` when a price is unknown,
-    /// and for external agents.
+    /// Upper bound of the money for these calls: a token for each byte, every image the dearest, and every answer of full length. `None` when
+    /// a price is unknown, and for external agents.
     pub at_most: Option<Money>,
     /// Starts of external agents.
     pub agent_starts: u64,
@@ -94,8 +96,9 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
     let (mut calls, mut asked) = (0, Usage::default());
     for item in items {
         play(suite.as_ref(), &cell.setting, *item, Persona::Oracle, &cell.model, |role, request, answer| {
+            let images = request.images().count() as u64;
             let usage = Usage {
-                input: request.prompt_bytes().div_ceil(BYTES_A_TOKEN),
+                input: request.prompt_bytes().div_ceil(BYTES_A_TOKEN) + images * TOKENS_AN_IMAGE,
                 output: answer.answer_bytes().div_ceil(BYTES_A_TOKEN),
                 ..Usage::default()
             };
@@ -158,7 +161,8 @@ pub(crate) fn is_paid(lock: &SweepLock, judge: &ModelRef) -> bool {
 /// Upper bound of the money for one try of `request`; `None` when the model has no price.
 pub(crate) fn at_most(request: &ChatRequest, model: &ModelSpec) -> Option<Money> {
     let limit = model.max_tokens.or(request.sampling.max_tokens).unwrap_or(OUTPUT_TOKENS_MAX);
-    Some(model.price.as_ref()?.at_most(request.prompt_bytes(), u64::from(limit)))
+    let prompt = request.prompt_bytes().saturating_add(request.media_tokens());
+    Some(model.price.as_ref()?.at_most(prompt, u64::from(limit)))
 }
 
 /// Plays the session of `item` with simulated models, and calls `with` for each request and its answer. Returns what has happened, which

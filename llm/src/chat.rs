@@ -111,10 +111,11 @@ impl Caller {
         if let Some(refusal) = self.unpriced_tier(&call) {
             return Err(CallError::Failed(failed(vec![refusal])));
         }
-        let prepared = &self
-            .client
-            .prepare(call.model, call.request, told.as_ref())
-            .map_err(|failure| CallError::Failed(failed(vec![failure.into_try(Duration::ZERO)])))?;
+        let prepare = || self.client.prepare(call.model, call.request, told.as_ref());
+        let prepared =
+            prepare().map_err(|failure| CallError::Failed(failed(vec![failure.into_try(Duration::ZERO)])))?;
+        // A body with images may have megabytes: none is kept while its call waits for its turn, but written anew for each try.
+        let prepared = call.request.images().next().is_none().then_some(prepared);
         let context = TryContext {
             model: call.model,
             payer: call.payer,
@@ -135,7 +136,13 @@ impl Caller {
                 &own
             }
         };
-        let done = match self.tries.run(context, || self.client.once(prepared, holder)).await {
+        let once = || async {
+            match &prepared {
+                Some(prepared) => self.client.once(prepared, holder).await,
+                None => self.client.once(&prepare()?, holder).await,
+            }
+        };
+        let done = match self.tries.run(context, once).await {
             Ok(done) => done,
             Err(GivenUp::Failed(tries)) => return Err(CallError::Failed(failed(tries))),
             Err(GivenUp::Interrupted(tries)) => return Err(CallError::Interrupted(failed(tries))),

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{MemberName, Passed};
+use crate::passed::IMAGE_TOKENS;
+use crate::{Image, MemberName, Passed};
 
 /// Role of a message's author.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct ChatMessage {
     pub role: ChatRole,
     /// Text of the message.
     pub content: Arc<str>,
+    /// Images before the text; only in messages of the role `user`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
     /// Tool calls of the model in this message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
@@ -52,11 +56,20 @@ impl ChatMessage {
         Self {
             role,
             content: content.into(),
+            images: Vec::new(),
             tool_calls: Vec::new(),
             tool_call_id: None,
             reasoning: None,
             cache_until_here: false,
         }
+    }
+
+    /// The message for people: a line for each image, then the text.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let mut shown: String = self.images.iter().map(|image| format!("({image})\n")).collect();
+        shown.push_str(&self.content);
+        shown
     }
 }
 
@@ -233,7 +246,20 @@ impl ChatRequest {
     /// Upper bound of the tokens of images and files in the prompt, beyond its bytes.
     #[must_use]
     pub fn media_tokens(&self) -> u64 {
-        self.passed.as_ref().map_or(0, |passed| passed.media_tokens())
+        let passed = self.passed.as_ref().map_or(0, |passed| passed.media_tokens());
+        let images = self.images().count() as u64;
+        passed.saturating_add(images.saturating_mul(IMAGE_TOKENS))
+    }
+
+    /// Images of all messages, in order.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.messages.iter().flat_map(|message| &message.images)
+    }
+
+    /// Bytes of the prompt as it is sent, about: its texts, and its images in base64.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.images().fold(self.prompt_bytes(), |bytes, image| bytes.saturating_add(image.base64_bytes()))
     }
 }
 

@@ -23,6 +23,7 @@ mod flags;
 mod handshake;
 mod header_names;
 mod ids;
+mod image;
 mod job;
 mod lane;
 mod lease;
@@ -77,6 +78,7 @@ pub use ids::{
     MAX_ID_LENGTH, MemberName, OwnerName, ScheduleName, SessionKey, Setting, ShardIndex, SweepId, TokenId, Trial,
     WorkerId,
 };
+pub use image::{Image, ImageFormat};
 pub use job::{BatchJob, Job, JudgeJob, SessionJob};
 pub use lane::Lane;
 pub use lease::{

@@ -8,6 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+/// Upper bound of the tokens of an image. A model that counts one of 2,048 by 768 pixels as 48,169 tokens is the one that counts most.
+pub(crate) const IMAGE_TOKENS: u64 = 50_000;
+
 /// Wire format in which a client of the agent bridge writes its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -90,8 +93,6 @@ fn media_tokens(value: &Value) -> u64 {
 /// Tokens of a part that is no text: a large image of one colour, and a page with nothing on it, are a few bytes long and are charged all the
 /// same.
 fn medium(part: &Map<String, Value>) -> u64 {
-    /// A model that counts an image of 2,048 by 768 pixels as 48,169 tokens is the one that counts most.
-    const IMAGE: u64 = 50_000;
     /// The pages of a file are as many as the model's window holds.
     const FILE: u64 = 1_000_000;
     let kind = part.get("type").and_then(Value::as_str).unwrap_or_default();
@@ -102,7 +103,7 @@ fn medium(part: &Map<String, Value>) -> u64 {
     if is(&["file", "document", "video"]) {
         FILE
     } else if is(&["image", "screenshot"]) {
-        IMAGE
+        IMAGE_TOKENS
     } else {
         0
     }

@@ -204,10 +204,13 @@ impl Question {
 
 /// All parts of `message` that a judge sees.
 fn spelled_out(message: &ChatMessage) -> String {
-    let ChatMessage { role, content, tool_calls, tool_call_id, reasoning: _, cache_until_here: _ } = message;
+    let ChatMessage { role, content, images, tool_calls, tool_call_id, reasoning: _, cache_until_here: _ } = message;
     let mut text = format!("{role:?}\0{content}");
     for ToolCall { id, name, arguments } in tool_calls {
         text.extend(["\0call\0", id, "\0", name, "\0", arguments]);
+    }
+    for image in images {
+        text.push_str(&format!("\0image\0{}", image.digest));
     }
     if let Some(id) = tool_call_id {
         text.extend(["\0result of\0", id]);
@@ -253,7 +256,7 @@ pub enum Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ChatRole;
+    use crate::{ChatRole, Image};
 
     fn after(before: Vec<ChatMessage>) -> Digest {
         let question = Question::Judgement {
@@ -280,6 +283,7 @@ mod tests {
             after(vec![calling("{}")]),
             after(vec![calling("[]")]),
             after(vec![ChatMessage { tool_call_id: Some("1".into()), ..message.clone() }]),
+            after(vec![ChatMessage { images: Image::of_base64("R0lGODlh").into_iter().collect(), ..message.clone() }]),
             after(vec![message.clone(), message.clone()]),
         ];
         assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());

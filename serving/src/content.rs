@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use regatta_proto::Image;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::error::ApiError;
 use crate::fields::{Fields, Text, parse, refuse};
+use crate::images::image;
 use crate::reader::Reader;
 use crate::refused::{DEARER, PROVIDERS_STATE};
 
@@ -22,6 +24,8 @@ pub(crate) struct Content {
     pub(crate) text: Arc<str>,
     /// A part has a cache breakpoint.
     pub(crate) cache_until_here: bool,
+    /// Images, of a gist alone: a whole reading passes them on.
+    pub(crate) images: Vec<Image>,
 }
 
 impl Content {
@@ -35,19 +39,23 @@ impl Content {
         let Some(value) = value else { return Ok(Self::default()) };
         if value.get().starts_with('"') {
             let Text(text) = parse(value, path)?;
-            return Ok(Self { text: text.into(), cache_until_here: false });
+            return Ok(Self { text: text.into(), ..Self::default() });
         }
         if !value.get().starts_with('[') {
             return Err(refuse(path, "cannot be read: expected a text or a list of text parts"));
         }
         let parts: Vec<&RawValue> = parse(value, path)?;
-        let (mut text, mut cache_until_here) = (String::new(), false);
+        let (mut text, mut cache_until_here, mut images) = (String::new(), false, Vec::new());
         for (index, value) in parts.into_iter().enumerate() {
             let mut part = Fields::of(value, format!("{path}[{index}]"))?;
             let kind = part.need_text("type")?;
             if !kinds.contains(&kind.as_ref()) {
                 if !reader.is_whole() {
-                    return Err(part.refuse("type", &format!("is {kind:?}; only text can be carried")));
+                    let Some(image) = image(&mut part, &kind)? else {
+                        return Err(part.refuse("type", &format!("is {kind:?}; only text and images can be carried")));
+                    };
+                    images.push(image);
+                    continue;
                 }
                 pass_on(value, &format!("{path}[{index}]"), reader)?;
                 part.finish(reader)?;
@@ -59,7 +67,7 @@ impl Content {
             part.pass_over(&["annotations", "citations", "logprobs"]);
             part.finish(reader)?;
         }
-        Ok(Self { text: text.into(), cache_until_here })
+        Ok(Self { text: text.into(), cache_until_here, images })
     }
 }
 

@@ -26,6 +26,8 @@
 //!   of a conversation. It is reported as left out, too. The name of a tool's result is that of its call.
 //! - `reasoning_effort` `minimal` is [`Thinking::Off`](regatta_proto::Thinking::Off), which is the least that a provider allows.
 //! - Parts of one content are concatenated without a separator.
+//!
+//! The gist has images whose bytes are in the request; simulated models tell items apart by them.
 
 mod answer;
 mod call;
@@ -34,6 +36,7 @@ mod content;
 mod error;
 mod fields;
 mod format;
+mod images;
 mod listen;
 mod logprobs;
 mod messages;

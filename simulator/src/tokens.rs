@@ -3,6 +3,8 @@
 use regatta_proto::Finish;
 
 pub(crate) const CHARACTERS_PER_TOKEN: usize = 4;
+/// Tokens of an image, whatever its size.
+pub(crate) const IMAGE_TOKENS: u64 = 256;
 
 /// Number of tokens in `text`, as every simulated model counts: its characters divided by four, rounded up.
 #[must_use]

@@ -10,8 +10,8 @@ use serde_json::Value;
 /// An interpreter that other users can run, too.
 const PYTHON: &str = "/usr/bin/python3";
 
-fn folder() -> String {
-    workspace().join("examples/benchmarks/parcels").display().to_string()
+fn folder(name: &str) -> String {
+    workspace().join("examples/benchmarks").join(name).display().to_string()
 }
 
 /// The section of a policy that allows programs in Python. Root's roles run none as root.
@@ -24,17 +24,20 @@ fn allowing() -> String {
 async fn simulate() -> Process {
     let mut simulate = regatta().unwrap();
     simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--simulation", "latency: { median_ms: 100 }"]);
-    simulate.args(["--data", &format!("parcels={}", folder())]);
+    for name in ["parcels", "library"] {
+        simulate.args(["--data", &format!("{name}={}", folder(name))]);
+    }
     Process::start_and_read(simulate).await.unwrap()
 }
 
 fn spec(place: &Path, server: &Process) -> PathBuf {
     let text = format!(
-        "name: {}\nseed: 3\ntrials: 3\nbenchmarks:\n  parcels: {{ data: {}, settings: [rules=short, rules=long], roles: {{ user: sim/oracle }} }}\n\
+        "name: {}\nseed: 3\ntrials: 3\nbenchmarks:\n  parcels: {{ data: {}, settings: [rules=short, rules=long], roles: {{ user: sim/oracle }} }}\n  library: {{ data: {} }}\n\
          endpoints:\n  sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}\n\
          models: [sim/oracle, sim/noisy-0.3]\n",
         unique_name("coded"),
-        folder(),
+        folder("parcels"),
+        folder("library"),
         server.first_line
     );
     let path = place.join("coded.yaml");
@@ -73,13 +76,16 @@ async fn a_coded_benchmark_gives_the_same_bytes_in_a_deployment_also_when_a_work
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(results(&directory), results(&alone));
     let lines: Vec<Value> = results(&directory).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 3 * 2 * 2 * 8);
+    assert_eq!(lines.len(), 3 * 2 * (2 * 8 + 6));
     for line in &lines {
         assert_eq!(line["outcome"], "measured", "{line}");
-        let solved = line["scores"]["declared"]["solved"].as_f64().unwrap();
+        let scores = &line["scores"]["declared"];
+        let solved = scores["solved"].as_f64().or(scores["right"].as_f64()).unwrap();
         assert!(solved == 1.0 || line["model"] != "sim/oracle", "{line}");
     }
-    assert!(lines.iter().any(|line| line["scores"]["declared"]["solved"] == 0.0));
+    for value in ["solved", "right"] {
+        assert!(lines.iter().any(|line| line["scores"]["declared"][value] == 0.0), "{value}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -51,7 +51,7 @@ async fn the_example_runs_without_key_or_network_and_again_from_its_cache() {
     }
     assert!(wrong > 0 && unreadable > 0, "{wrong} wrong answers and {unreadable} that could not be read");
     let report = read(&first, "report.md");
-    for words in ["arithmetic", "knowledge", "instructions", "functions"] {
+    for words in ["arithmetic", "knowledge", "instructions", "functions", "pictures"] {
         assert!(report.contains(words), "{words} is missing in {report}");
     }
 }
@@ -167,6 +167,10 @@ async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
                     Solve the problem step by step. End with a line \"#### \" and the number alone.\n  --- user\n  Mara bakes 4 trays of 12 \
                     rolls and sells 31 of them. How many rolls are left?\n";
     assert!(said.ends_with(expected), "{said}");
+    let (code, said) = run(&["check", &folder("pictures")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let expected = "  --- user\n  (png image of 325 bytes, sha256 f4b6dc50)\n  How many dots are there?\n";
+    assert!(said.ends_with(expected), "{said}");
     let place = tempfile::tempdir().unwrap();
     let broken = JUDGED.replace("{{ request }}", "{{ requset }}");
     std::fs::write(place.path().join("benchmark.yaml"), broken).unwrap();
@@ -180,6 +184,34 @@ async fn check_shows_the_first_prompt_or_the_line_of_what_is_wrong() {
     // What is neither a benchmark of this build nor a folder that declares one is told both.
     let (code, said) = run(&["check", &folder("../data")]).await;
     assert_eq!(code, Some(78), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_counts_images_as_tokens_and_a_recorded_session_has_their_digests_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name).display().to_string();
+    let text = format!(
+        "name: seen\nbenchmarks: {{ pictures: {{ data: {}, settings: [shots=0] }} }}\nendpoints: {{ sim: {{ kind: simulated }} }}\n\
+         models: [{{ id: sim/oracle, price: {{ input_per_mtok: 1, output_per_mtok: 1 }} }}]\n",
+        folder("pictures")
+    );
+    std::fs::write(at("spec.yaml"), text).unwrap();
+    let (code, said) = run(&["run", &at("spec.yaml"), "--dry-run", "--json"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let plan: Value = serde_json::from_str(&said[said.find('{').unwrap()..=said.rfind('}').unwrap()]).unwrap();
+    let tokens = plan["cells"][0]["input_tokens"].as_u64().unwrap();
+    // Eight sessions show ten images.
+    assert!((12_000..13_000).contains(&tokens), "{tokens}");
+    let (code, said) = run(&["run", &at("spec.yaml"), "--output", &at("run")]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let mut images = 0;
+    for segment in place.path().join("run/transcripts").read_dir().unwrap() {
+        let bytes = std::fs::read(segment.unwrap().path()).unwrap();
+        let text = String::from_utf8(zstd::decode_all(&bytes[..]).unwrap()).unwrap();
+        assert!(!text.contains("iVBORw0KGgo"), "a PNG is among the transcripts: {text}");
+        images += text.matches(r#"{"format":"png","digest":""#).count();
+    }
+    assert_eq!(images, 10);
 }
 
 const TASK: &str = "task: sums

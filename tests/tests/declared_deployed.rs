@@ -8,11 +8,12 @@ use regatta_tests::{Deployment, unique_name};
 use serde_json::Value;
 
 /// The miniatures, each with the settings that are run; empty for those that have one alone.
-const MINIATURES: [(&str, &str); 4] = [
+const MINIATURES: [(&str, &str); 5] = [
     ("arithmetic", "shots=0, shots=4"),
     ("knowledge", "style=letter/shots=3, style=reason/shots=0"),
     ("instructions", ""),
     ("functions", ""),
+    ("pictures", "shots=0, shots=2"),
 ];
 
 fn folder(name: &str) -> String {
@@ -67,7 +68,7 @@ async fn declared_benchmarks_give_the_same_bytes_in_a_deployment_also_when_a_wor
     let results = |directory: &Path| std::fs::read_to_string(directory.join("results.jsonl")).unwrap();
     assert_eq!(results(&directory), results(&alone));
     let lines: Vec<Value> = results(&directory).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 2 * 2 * (12 * 2 + 12 * 2 + 10 + 6));
+    assert_eq!(lines.len(), 2 * 2 * (12 * 2 + 12 * 2 + 10 + 6 + 8 * 2));
     for line in lines.iter().filter(|line| line["model"] == "sim/oracle") {
         assert_eq!(line["outcome"], "measured", "{line}");
         let scores = line["scores"]["declared"].as_object().unwrap();

@@ -71,7 +71,7 @@ async fn frames_have_the_numbers_of_the_files() {
     let place = tempfile::tempdir().unwrap();
     let Some(output) = python(READS_WHAT_THE_FILES_SAY, &[&place.path().join("run")]).await else { return };
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout), "read 384\n");
+    assert_eq!(text(&output.stdout), "read 480\n");
 }
 
 const SAYS_WHAT_WENT_WRONG: &str = r#"
@@ -97,6 +97,129 @@ async fn a_refused_spec_is_an_exception_with_what_was_said() {
     let place = tempfile::tempdir().unwrap();
     let Some(output) = python(SAYS_WHAT_WENT_WRONG, &[place.path()]).await else { return };
     assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+const WORLDS: &str = r#"
+import http.server, json, sys, threading
+from regatta.benchmark import Item, McpServer, Reply, Worlds, container
+
+class World:
+    made, closed = 0, 0
+    tools = [{"name": "add", "description": "", "parameters": {}}]
+    def __init__(self, item):
+        World.made += 1
+        self.sum, self.calls = item.seed, 0
+    def call(self, name, arguments):
+        self.calls += 1
+        self.sum += arguments["n"]
+        return str(self.sum)
+    def close(self):
+        World.closed += 1
+
+def said(*numbers):
+    calls = [{"id": f"c{n}", "name": "add", "arguments": json.dumps({"n": n}) if n else "["} for n in numbers]
+    return Reply("agent", None, calls)
+
+# A session goes on where it stands, and one that begins again has a fresh world.
+item, worlds = Item("a", seed=100), Worlds(World, keep=2)
+told = lambda seen: [message["content"] for message in seen.messages if message["role"] == "tool"]
+assert told(worlds.after(item, [])) == [] and World.made == 1
+assert told(worlds.after(item, [said(1)])) == ["101"] and World.made == 1
+assert told(worlds.after(item, [said(1), Reply("user", "more", []), said(2, 0)])) == ["101", "103", "error: the arguments are no JSON object"]
+assert World.made == 1
+assert told(worlds.after(item, [said(5)])) == ["105"] and World.made == 2
+roles = [message["role"] for message in worlds.after(item, [said(5), Reply("user", "more", [])]).messages]
+assert roles == ["assistant", "tool", "user"] and World.made == 2
+# Another item's world is another one, and no more are kept than may be.
+assert told(worlds.after(Item("b", seed=0), [said(5)])) == ["5"]
+assert (World.made, World.closed) == (3, 1)
+# Whoever scores may change its world: it is nobody else's.
+with worlds.apart(item, [said(5)]) as world:
+    assert world.call("add", {"n": 1}) == "106"
+assert told(worlds.after(item, [said(5)])) == ["105"]
+
+SERVER = """
+import json, sys
+def say(message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message.get("method") == "initialize":
+        say({"method": "notifications/message", "params": {}})
+        say({"id": "their-1", "method": "ping"})
+        assert json.loads(sys.stdin.readline()) == {"jsonrpc": "2.0", "id": "their-1", "result": {}}
+        say({"id": message["id"], "result": {"protocolVersion": "2025-03-26", "instructions": "Be kind.", "capabilities": {}}})
+    elif message.get("method") == "tools/list":
+        page = message["params"].get("cursor")
+        say({"id": message["id"], "result": {"tools": [{"name": page or "first"}], **({} if page else {"nextCursor": "second"})}})
+    elif message.get("method") == "tools/call":
+        if message["params"]["name"] == "end": sys.exit(3)
+        if message["params"]["name"] == "none": say({"id": message["id"], "error": {"code": -32602, "message": "no such tool"}})
+        else: say({"id": message["id"], "result": {"isError": message["params"]["name"] == "second", "content": [{"type": "text", "text": "a"}, {"type": "image", "data": ""}]}})
+"""
+server = McpServer([sys.executable, "-c", SERVER])
+assert server.instructions == "Be kind." and [tool["name"] for tool in server.tools] == ["first", "second"]
+assert server.tools[0]["parameters"] == {"type": "object", "properties": {}}
+assert [server.call(name, {}) for name in ("first", "second", "none")] == ["a\n(image)", "error: a\n(image)", "error: no such tool"]
+try:
+    server.call("end", {})
+except RuntimeError as error:
+    assert "ended without an answer to tools/call" in str(error)
+else:
+    raise AssertionError("an end is no result")
+server.close()
+assert server._process.returncode == 3
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    seen, sessions = [], 0
+    def do_POST(self):
+        message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        Handler.seen.append((message.get("method"), self.headers.get("Mcp-Session-Id"), self.headers.get("X-Seed")))
+        results = {"initialize": {"protocolVersion": "2025-06-18"}, "tools/list": {"tools": []}, "tools/call": {"content": [{"type": "text", "text": "done"}]}}
+        if "id" not in message:
+            self.send_response(202); self.send_header("Content-Length", "0"); self.end_headers(); return
+        body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": results[message["method"]]})
+        is_stream = message["method"] == "tools/call"
+        body = (f"event: message\r\ndata: {body}\r\n\r\n" if is_stream else body).encode()
+        self.send_response(200)
+        if message["method"] == "initialize":
+            Handler.sessions += 1
+            self.send_header("Mcp-Session-Id", f"s{Handler.sessions}")
+        self.send_header("Content-Type", "text/event-stream" if is_stream else "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def do_DELETE(self):
+        Handler.seen.append(("DELETE", self.headers.get("Mcp-Session-Id"), None))
+        self.send_response(200); self.send_header("Content-Length", "0"); self.end_headers()
+    def log_message(self, *_): pass
+
+http_server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=http_server.serve_forever, daemon=True).start()
+url = f"http://127.0.0.1:{http_server.server_port}/mcp"
+one, two = [McpServer(url=url, headers={"X-Seed": seed}) for seed in ("7", "8")]
+assert two.call("x", {}) == "done" and one.tools == []
+one.close()
+assert Handler.seen[-2:] == [("tools/call", "s2", "8"), ("DELETE", "s1", None)], Handler.seen
+assert [of[0] for of in Handler.seen[:3]] == ["initialize", "notifications/initialized", "tools/list"]
+
+for wrong in ({}, {"command": ["x"], "url": url}):
+    try:
+        McpServer(**wrong)
+    except ValueError:
+        continue
+    raise AssertionError("a server has a command or a url")
+
+command = container("image:1", ["python3", "server.py"], runtime="podman", memory="1g")
+assert command[:3] == ["podman", "run", "--rm"] and command[-3:] == ["image:1", "python3", "server.py"]
+assert "--network none --memory 1g --memory-swap 1g" in " ".join(command) and "--cap-drop ALL" in " ".join(command)
+print("worlds")
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_world_of_the_helper_is_fresh_for_each_session_also_one_behind_a_server_of_mcp() {
+    let Some(output) = python(WORLDS, &[]).await else { return };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout), "worlds\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

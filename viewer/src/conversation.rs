@@ -119,7 +119,7 @@ impl<'t> SoFar<'t> {
         new.iter()
             .filter(|message| message.role != ChatRole::Assistant || earlier.is_empty())
             .filter(|message| !self.was_said(message))
-            .map(|message| (name(message.role), message.content.to_string()))
+            .map(|message| (name(message.role), message.shown()))
             .collect()
     }
 

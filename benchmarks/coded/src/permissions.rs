@@ -161,9 +161,9 @@ mod tests {
         changed.insert("benchmark.py", "other".to_owned());
         assert!(deployed(&by_digest, false).start(&command, &changed).is_err());
         let by_interpreter =
-            "interpreters: { python3: { command: [/usr/bin/python3, -I], limits: { memory_mb: 99 } } }";
+            "interpreters: { python3: { command: [/usr/bin/python3, -s], limits: { memory_mb: 99 } } }";
         let start = deployed(by_interpreter, false).start(&command, &changed).unwrap();
-        assert_eq!(start.command, words(&["/usr/bin/python3", "-I", "benchmark.py"]));
+        assert_eq!(start.command, words(&["/usr/bin/python3", "-s", "benchmark.py"]));
         assert_eq!(start.limits.memory_mb, 99);
         assert!(deployed(by_interpreter, false).start(&words(&["node", "benchmark.js"]), &changed).is_err());
     }

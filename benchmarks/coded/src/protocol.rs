@@ -270,6 +270,9 @@ pub struct AskMessage {
     /// The text.
     #[serde(default)]
     pub content: String,
+    /// Images before the text, of `user` messages: paths of files of the folder.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<String>,
     /// Calls that the model made in this message.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCallOf>,

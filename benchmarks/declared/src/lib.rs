@@ -10,6 +10,7 @@ mod coded;
 mod data;
 mod definition;
 mod few_shot;
+mod images;
 mod import;
 mod items;
 mod predictions;
@@ -64,7 +65,13 @@ impl Benchmark for Declared {
 
     fn further_files(&self, files: &FileSet) -> Result<Vec<String>, DataError> {
         let source = Source::of(files)?;
-        if source.names_program() { coded::files(&source) } else { data::files(&source, &source.read()?) }
+        if source.names_program() {
+            return coded::files(&source);
+        }
+        let definition = source.read()?;
+        let mut paths = data::files(&source, &definition)?;
+        paths.extend(images::files(&source, &definition, files)?);
+        Ok(paths)
     }
 
     fn remote_files(&self, files: &FileSet) -> Result<Vec<RemoteFile>, DataError> {

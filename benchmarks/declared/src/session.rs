@@ -3,13 +3,15 @@
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 use regatta_benchmarks::DataError;
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling, Tool};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Image, Sampling, Tool};
 
 use crate::data::{Record, Split, Splits};
 use crate::definition::{Count, Definition, FewShot, Source, Turn};
 use crate::few_shot;
+use crate::images::{self, Images};
 use crate::rendering::render;
 use crate::setting::Choice;
+use crate::template::Template;
 
 /// Most examples of a prompt.
 const EXAMPLES_MAX: u64 = 1000;
@@ -22,6 +24,7 @@ pub(crate) struct Script<'a> {
     pub(crate) source: &'a Source,
     pub(crate) definition: &'a Definition,
     pub(crate) splits: &'a Splits,
+    pub(crate) images: &'a Images,
     pub(crate) choice: &'a Choice,
 }
 
@@ -44,21 +47,21 @@ impl Script<'_> {
     pub(crate) fn next(self, subject: Subject<'_>, replies: &[&str]) -> Result<Option<ChatRequest>, DataError> {
         let mut messages = Vec::new();
         let prompt = &self.definition.prompt;
-        let variables = self.variables(subject.record, replies);
+        let variables = variables(self.choice, subject.record, replies);
         if let Some(system) = &prompt.system {
             let text =
                 render(self.source, "prompt.system", system, &subject.split.path, subject.record, variables.clone())?;
-            push(&mut messages, ChatRole::System, text);
+            push(&mut messages, ChatMessage::new(ChatRole::System, text));
         }
         if let Some(few_shot) = &prompt.few_shot {
             self.examples(few_shot, subject, &mut messages)?;
         }
         let mut said = replies.iter();
-        for (at, turn) in prompt.turns.iter().enumerate() {
+        for at in 0..prompt.turns.len() {
             // A turn is made when the conversation has come to it, because it may quote what was said before it.
             let mut made = Vec::new();
-            let path = format!("prompt.turns[{at}]");
-            self.turn(&path, turn, subject.split, subject.record, &variables, &mut made)?;
+            let turn = (prompt.turns.as_slice(), at);
+            self.turn("prompt.turns", turn, subject.split, subject.record, &variables, &mut made)?;
             let has_an_answer = matches!(prompt.turns.get(at + 1), Some(Turn::Assistant(_)));
             let mut made = made.into_iter().peekable();
             while let Some(message) = made.next() {
@@ -71,7 +74,12 @@ impl Script<'_> {
                 if is_asked {
                     match said.next() {
                         Some(reply) => messages.push(ChatMessage::new(ChatRole::Assistant, *reply)),
-                        None => return Ok(Some(self.request(messages, subject.tools))),
+                        None => {
+                            if let Some(problem) = images::too_many(&messages) {
+                                return Err(self.source.problem("prompt", problem));
+                            }
+                            return Ok(Some(self.request(messages, subject.tools)));
+                        }
                     }
                 }
             }
@@ -91,12 +99,6 @@ impl Script<'_> {
         ChatRequest { stop, tools: tools.to_vec(), ..ChatRequest::new(messages, sampling) }
     }
 
-    fn variables(self, record: &Record, replies: &[&str]) -> Value {
-        let replies: Value = replies.iter().copied().map(Value::from).collect();
-        let values = Value::from(Serde(&self.choice.values));
-        context! { setting => values, replies => replies, ..record.variables.clone() }
-    }
-
     fn examples(
         self,
         few_shot: &FewShot,
@@ -112,10 +114,10 @@ impl Script<'_> {
         let count = self.count(few_shot, split.records.len() - usize::from(own.is_some()))?;
         for position in few_shot::positions(few_shot, count, split.records.len(), subject.id, own) {
             let Some(record) = split.records.get(position) else { continue };
-            let variables = self.variables(record, &[]);
-            for (at, turn) in few_shot.turns.iter().enumerate() {
-                let path = format!("prompt.few_shot.turns[{at}]");
-                self.turn(&path, turn, split, record, &variables, messages)?;
+            let variables = variables(self.choice, record, &[]);
+            for at in 0..few_shot.turns.len() {
+                let turn = (few_shot.turns.as_slice(), at);
+                self.turn("prompt.few_shot.turns", turn, split, record, &variables, messages)?;
             }
         }
         Ok(())
@@ -146,24 +148,51 @@ impl Script<'_> {
         Ok(usize::try_from(count).unwrap_or(there))
     }
 
-    /// Adds the messages of a turn.
+    /// Adds the messages of the turn at a position of the `turns` at `path`.
     fn turn(
         self,
         path: &str,
-        turn: &Turn,
+        (turns, at): (&[Turn], usize),
         split: &Split,
         record: &Record,
         variables: &Value,
         messages: &mut Vec<ChatMessage>,
     ) -> Result<(), DataError> {
+        let Some(turn) = turns.get(at) else { return Ok(()) };
         let (role, word, template) = match turn {
             Turn::User(template) => (ChatRole::User, "user", template),
             Turn::Assistant(template) => (ChatRole::Assistant, "assistant", template),
-            Turn::Messages(column) => return self.messages(path, column, split, record, messages),
+            Turn::Messages(column) => {
+                return self.messages(&format!("{path}[{at}]"), column, split, record, messages);
+            }
+            // They are part of the message that follows.
+            Turn::Images(_) => return Ok(()),
         };
-        let text = render(self.source, &format!("{path}.{word}"), template, &split.path, record, variables.clone())?;
-        push(messages, role, text);
+        let before = at.checked_sub(1).and_then(|before| Some((before, turns.get(before)?)));
+        let images = if let Some((before, Turn::Images(template))) = before {
+            self.images(&format!("{path}[{before}].images"), template, split, record)?
+        } else {
+            Vec::new()
+        };
+        let text =
+            render(self.source, &format!("{path}[{at}].{word}"), template, &split.path, record, variables.clone())?;
+        push(messages, ChatMessage { images, ..ChatMessage::new(role, text) });
         Ok(())
+    }
+
+    /// The images that the template at `path` names.
+    fn images(self, path: &str, template: &Template, split: &Split, record: &Record) -> Result<Vec<Image>, DataError> {
+        let named = images::paths(self.source, path, template, split, record, variables(self.choice, record, &[]))?;
+        self.found(path, &named)
+    }
+
+    /// The images at these paths, which `path` of the file names.
+    fn found(self, path: &str, named: &[String]) -> Result<Vec<Image>, DataError> {
+        let image = |name: &String| {
+            let image = self.images.get(name).cloned();
+            image.ok_or_else(|| self.source.problem(path, format!("{name:?} is no image of the data set")))
+        };
+        named.iter().map(image).collect()
     }
 
     fn messages(
@@ -189,15 +218,28 @@ impl Script<'_> {
                 Some("assistant") => ChatRole::Assistant,
                 _ => return Err(problem("each message must have the `role` system, user or assistant")),
             };
-            push(messages, role, text.to_owned());
+            let field = format!("{path}.messages");
+            let named = images::paths_of(self.source, &field, split, record, message)?;
+            if role != ChatRole::User && !named.is_empty() {
+                return Err(problem("messages of the user alone have `images`"));
+            }
+            let images = self.found(&field, &named)?;
+            push(messages, ChatMessage { images, ..ChatMessage::new(role, text) });
         }
         Ok(())
     }
 }
 
-/// A template that makes nothing makes no message.
-fn push(messages: &mut Vec<ChatMessage>, role: ChatRole, text: String) {
-    if !text.trim().is_empty() {
-        messages.push(ChatMessage::new(role, text));
+/// Names that templates of `record` know in the setting of `choice`.
+pub(crate) fn variables(choice: &Choice, record: &Record, replies: &[&str]) -> Value {
+    let replies: Value = replies.iter().copied().map(Value::from).collect();
+    let values = Value::from(Serde(&choice.values));
+    context! { setting => values, replies => replies, ..record.variables.clone() }
+}
+
+/// A template that makes nothing makes no message, unless there is something to look at.
+fn push(messages: &mut Vec<ChatMessage>, message: ChatMessage) {
+    if !message.images.is_empty() || !message.content.trim().is_empty() {
+        messages.push(message);
     }
 }

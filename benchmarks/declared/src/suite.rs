@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, NoVerdicts, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    DataError, Item, Metric, NoVerdicts, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Tool,
@@ -13,6 +14,7 @@ use regatta_proto::{
 
 use crate::data::{self, Split, Splits};
 use crate::definition::{Definition, Source};
+use crate::images::{self, Images};
 use crate::items::{Items, items, position, select};
 use crate::scoring::{Rule, Scorers, prepare, simulated_reply};
 use crate::session::{Script, Subject};
@@ -32,6 +34,7 @@ pub(crate) struct Loaded {
     source: Source,
     definition: Definition,
     splits: Splits,
+    images: Images,
     items: Items,
     grid: Vec<Choice>,
     tools: Vec<Vec<Tool>>,
@@ -59,6 +62,7 @@ impl Loaded {
         };
         let items = items(&source, &definition, split)?;
         let grid = grid(&source, &definition.settings)?;
+        let images = images::read(&source, &definition, &splits, &grid, files)?;
         let tools = tools::tools(&source, &definition, split)?;
         let scorers = prepare(&source, &definition, split, &items.items)?;
         let metrics = tables::metrics(&source, &definition.metrics, &scorers.scorers)?;
@@ -69,6 +73,7 @@ impl Loaded {
             source,
             definition,
             splits,
+            images,
             items,
             grid,
             tools,
@@ -92,7 +97,13 @@ impl Loaded {
     }
 
     fn script<'a>(&'a self, choice: &'a Choice) -> Script<'a> {
-        Script { source: &self.source, definition: &self.definition, splits: &self.splits, choice }
+        Script {
+            source: &self.source,
+            definition: &self.definition,
+            splits: &self.splits,
+            images: &self.images,
+            choice,
+        }
     }
 
     fn subject(&self, position: usize) -> Option<Subject<'_>> {
@@ -141,10 +152,11 @@ impl Loaded {
     }
 }
 
-/// Digest of a request's question, by which its item is recognised.
+/// Digest of a request's question, text and images, by which its item is recognised.
 fn question(request: &ChatRequest) -> Option<Digest> {
     let last = request.messages.iter().rfind(|message| message.role == ChatRole::User)?;
-    Some(Digest::of(last.content.as_bytes()))
+    let images = last.images.iter().map(|image| image.digest.bytes().as_slice());
+    Some(Digest::of_parts([last.content.as_bytes()].into_iter().chain(images)))
 }
 
 /// No two scorers give values of one name, and one judge can answer all that they ask.
@@ -240,6 +252,10 @@ impl Suite for Loaded {
 
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.scorers.is_judged(value)
+    }
+
+    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        images::pictures(&self.images, transcript)
     }
 
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {

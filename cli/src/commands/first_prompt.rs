@@ -17,8 +17,9 @@ fn written(request: &ChatRequest) -> String {
     let mut text = String::new();
     for message in &request.messages {
         let role = format!("{:?}", message.role).to_lowercase();
-        let shown: String = message.content.chars().take(SHOWN_MAX).collect();
-        let more = if shown.len() < message.content.len() { "…" } else { "" };
+        let whole = message.shown();
+        let shown: String = whole.chars().take(SHOWN_MAX).collect();
+        let more = if shown.len() < whole.len() { "…" } else { "" };
         text.push_str(&format!("  --- {role}\n"));
         shown.lines().for_each(|line| text.push_str(&format!("  {line}\n")));
         text.push_str(more);

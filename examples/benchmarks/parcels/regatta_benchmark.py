@@ -19,14 +19,23 @@ benchmark brings along everything that it needs.
 
 A benchmark is pure: the same call gives the same answer, in every process and at any time. Regatta repeats some calls in another process and
 stops when the answers differ. What is printed goes to standard error; Regatta shows its end when something fails.
+
+Where a session has a world with tools, `Worlds` makes it anew from the transcript; `McpServer` is such a world: a server of the Model Context
+Protocol, by command or URL, in a `container` if you like.
 """
 
+import collections
+import contextlib
 import json
 import os
+import subprocess
 import sys
 import traceback
+import urllib.error
+import urllib.request
 
 VERSION = 1
+MCP_VERSION = "2025-06-18"
 
 
 class Item:
@@ -72,7 +81,7 @@ class Reply:
 
 
 def ask(messages, role="agent", tools=(), stop=(), temperature=None, top_p=None, max_tokens=None):
-    """Asks `role`: `messages` are a text, or dicts with role, content, tool_calls and tool_call_id."""
+    """Asks `role`: `messages` are a text, or dicts with role, content, tool_calls and tool_call_id, and of a user `images`: paths."""
     if isinstance(messages, str):
         messages = [{"role": "user", "content": messages}]
     sampling = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens}
@@ -106,6 +115,204 @@ def lines(path):
     """The objects of a JSONL file."""
     with open(path, encoding="utf-8") as file:
         return [json.loads(line) for line in file if line.strip()]
+
+
+class Worlds:
+    """Worlds with tools, a fresh one for each session: what the calls of its transcript, in turn, have made of it.
+
+    `make(item)` starts one. It has `tools`, a list as of `tool(…)`, and `call(name, arguments)`, which gives a text; `close()`, if it holds
+    anything. It must be seeded: the same calls always have the same results. A few worlds are kept where their sessions have left them, so
+    that the next step of a session repeats no calls if this process is asked for it.
+    """
+
+    def __init__(self, make, keep=4):
+        self._make, self._keep, self._kept = make, keep, collections.OrderedDict()
+
+    def after(self, item, transcript):
+        """The world after all calls of the agent: `tools`, and `messages` of the conversation as the agent sees it."""
+        world, results = self._take(item, transcript)
+        self._kept[_place(item, transcript)] = (world, results)
+        while len(self._kept) > self._keep:
+            _close(self._kept.popitem(last=False)[1][0])
+        return Seen(world.tools, _conversation(transcript, results))
+
+    @contextlib.contextmanager
+    def apart(self, item, transcript):
+        """The same world for whoever scores: it may be asked anything, and is closed behind a `with`."""
+        world, _ = self._take(item, transcript)
+        try:
+            yield world
+        finally:
+            _close(world)
+
+    def _take(self, item, transcript):
+        calls = _calls(transcript)
+        place = _place(item, transcript)
+        stands = [count for count in range(len(calls) + 1) if (place[0], place[1][:count]) in self._kept]
+        world, results = self._kept.pop((place[0], place[1][: stands[-1]])) if stands else (self._make(item), [])
+        try:
+            for call in calls[len(results) :]:
+                arguments = call.parsed()
+                results.append("error: the arguments are no JSON object" if arguments is None else world.call(call.name, arguments))
+        except BaseException:
+            _close(world)
+            raise
+        return world, results
+
+
+Seen = collections.namedtuple("Seen", "tools messages")
+
+
+def _calls(transcript):
+    return [call for reply in transcript if reply.role == "agent" for call in reply.tool_calls]
+
+
+def _place(item, transcript):
+    return item.id, tuple((call.name, call.arguments) for call in _calls(transcript))
+
+
+def _conversation(transcript, results):
+    messages, results = [], iter(results)
+    for reply in transcript:
+        if reply.role == "agent":
+            messages.append(reply.as_message())
+            messages += [{"role": "tool", "content": next(results), "tool_call_id": call.id} for call in reply.tool_calls]
+        else:
+            messages.append({"role": "user", "content": reply.text})
+    return messages
+
+
+def _close(world):
+    if hasattr(world, "close"):
+        world.close()
+
+
+class McpServer:
+    """A server of the Model Context Protocol as a world: a command that is started for it, or a URL at which it is a session of its own.
+
+    Its tools are those of the model. Give it a seed, by arguments, variables or headers, and let it keep nothing between its sessions.
+    """
+
+    def __init__(self, command=None, url=None, env=None, headers=None, timeout_s=30):
+        if (command is None) == (url is None):
+            raise ValueError("an MCP server has a command or a url")
+        self._url, self._timeout, self._number = url, timeout_s, 0
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **(headers or {})}
+        self._process = None
+        if command is not None:
+            pipe = subprocess.PIPE
+            env = {**os.environ, **(env or {})}
+            self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, env=env, encoding="utf-8", errors="replace")
+        try:
+            client = {"name": "regatta", "version": str(VERSION)}
+            hello = self._ask("initialize", {"protocolVersion": MCP_VERSION, "capabilities": {}, "clientInfo": client})
+            self.instructions = hello.get("instructions") or ""
+            self._headers["MCP-Protocol-Version"] = hello.get("protocolVersion", MCP_VERSION)
+            self._tell({"method": "notifications/initialized"})
+            self.tools = self._all_tools()
+        except BaseException:
+            self.close()
+            raise
+
+    def call(self, name, arguments):
+        """The result of a tool as text; what the server refuses is a text too, for the model."""
+        try:
+            result = self._ask("tools/call", {"name": name, "arguments": arguments})
+        except McpError as error:
+            return f"error: {error}"
+        parts = [part.get("text") if part.get("type") == "text" else f"({part.get('type')})" for part in result.get("content") or []]
+        text = "\n".join(part or "" for part in parts)
+        return f"error: {text}" if result.get("isError") else text
+
+    def read(self, uri):
+        """The text of a resource, as the state that a scorer looks at and that no tool shows."""
+        return "\n".join(part.get("text") or "" for part in self._ask("resources/read", {"uri": uri})["contents"])
+
+    def close(self):
+        """Ends the server, or its session."""
+        if self._process is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            try:
+                self._process.wait(timeout=2)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process.stdout.close()
+        elif "Mcp-Session-Id" in self._headers:
+            request = urllib.request.Request(self._url, headers=self._headers, method="DELETE")
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(request, timeout=self._timeout).close()
+
+    def _all_tools(self):
+        tools, cursor = [], None
+        while True:
+            page = self._ask("tools/list", {} if cursor is None else {"cursor": cursor})
+            tools += page["tools"]
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+        parameters = {"type": "object", "properties": {}}
+        return [
+            {"name": one["name"], "description": one.get("description") or "", "parameters": one.get("inputSchema") or parameters}
+            for one in tools
+        ]
+
+    def _ask(self, method, params):
+        self._number += 1
+        answers = self._tell({"id": self._number, "method": method, "params": params})
+        for answer in answers:
+            if answer.get("id") == self._number and "method" not in answer:
+                if "error" in answer:
+                    raise McpError(answer["error"].get("message") or answer["error"])
+                return answer["result"]
+            if "method" in answer and "id" in answer:
+                # It asks for something of its client, which has nothing but to be there.
+                said = {"result": {}} if answer["method"] == "ping" else {"error": {"code": -32601, "message": "not known here"}}
+                self._tell({"id": answer["id"], **said})
+        raise RuntimeError(f"the MCP server ended without an answer to {method}")
+
+    def _tell(self, message):
+        """Sends a message; what comes back, message by message."""
+        line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"))
+        if self._process is None:
+            return self._post(line, is_call="method" in message and "id" in message)
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise RuntimeError(f"the MCP server takes no messages: {error}") from error
+        return (json.loads(line) for line in iter(self._process.stdout.readline, "") if line.strip())
+
+    def _post(self, line, is_call):
+        request = urllib.request.Request(self._url, line.encode(), self._headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout) as response:
+                body = response.read().decode() if is_call else ""
+                if response.headers.get("Mcp-Session-Id"):
+                    self._headers["Mcp-Session-Id"] = response.headers["Mcp-Session-Id"]
+                is_stream = (response.headers.get("Content-Type") or "").startswith("text/event-stream")
+        except urllib.error.HTTPError as error:
+            raise RuntimeError(f"the MCP server answered with status {error.code}") from error
+        if is_stream:
+            events = body.replace("\r\n", "\n").split("\n\n")
+            bodies = ["\n".join(line[5:].strip() for line in event.split("\n") if line.startswith("data:")) for event in events]
+            return [json.loads(data) for data in bodies if data]
+        return [json.loads(body)] if body.strip() else []
+
+
+class McpError(Exception):
+    """A call that the server refused."""
+
+
+def container(image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534"):
+    """A command for `McpServer`: `image` in a container of its own, without network, within limits, removed when its world is closed.
+
+    `runtime` is docker or podman. The server in it reads standard input and ends with it, so that none is left when the program is killed.
+    """
+    limits = ["--memory", memory, "--memory-swap", memory, "--cpus", str(cpus), "--pids-limit", str(processes)]
+    rights = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", user, "--read-only", "--tmpfs", "/tmp"]
+    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, image, *command]
 
 
 class Benchmark:

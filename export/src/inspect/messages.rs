@@ -56,7 +56,7 @@ fn named(sample: &str, mut message: Value) -> Value {
 fn told(message: &ChatMessage) -> Value {
     match message.role {
         ChatRole::System => json!({"role": "system", "content": message.content}),
-        ChatRole::User => json!({"role": "user", "content": message.content}),
+        ChatRole::User => json!({"role": "user", "content": message.shown()}),
         ChatRole::Tool => json!({"role": "tool", "content": message.content, "tool_call_id": message.tool_call_id}),
         ChatRole::Assistant => assistant(Some(&message.content), message.reasoning.as_ref(), &message.tool_calls),
     }

@@ -1,6 +1,6 @@
 //! Messages in the form of the conventions: a role and parts.
 
-use regatta_proto::{ChatMessage, ChatRole, Reply, Tool, ToolCall};
+use regatta_proto::{ChatMessage, ChatRole, Image, Reply, Tool, ToolCall};
 use regatta_traces::finish;
 use serde_json::{Value, json};
 
@@ -33,7 +33,16 @@ fn message(message: &ChatMessage) -> Value {
         }
     };
     let thought = message.reasoning.as_ref().map(|thought| &*thought.text);
-    json!({"role": role, "parts": parts(Some(&message.content), thought, &message.tool_calls)})
+    let images = message.images.iter().map(image);
+    let said: Vec<Value> = images.chain(parts(Some(&message.content), thought, &message.tool_calls)).collect();
+    json!({"role": role, "parts": said})
+}
+
+/// The reference of an image. The file itself is in the data set.
+fn image(image: &Image) -> Value {
+    json!({
+        "type": "file", "modality": "image", "mime_type": image.format.media_type(), "file_id": format!("sha256:{}", image.digest)
+    })
 }
 
 fn parts(text: Option<&str>, thought: Option<&str>, calls: &[ToolCall]) -> Vec<Value> {
@@ -46,4 +55,20 @@ fn parts(text: Option<&str>, thought: Option<&str>, calls: &[ToolCall]) -> Vec<V
         json!({"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments})
     };
     thought.into_iter().chain(text).chain(calls.iter().map(call)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_a_file_that_is_named_by_its_digest_before_the_text() {
+        let image = Image::of_base64("iVBORw0KGgo=").unwrap();
+        let told = json!({
+            "type": "file", "modality": "image", "mime_type": "image/png", "file_id": format!("sha256:{}", image.digest)
+        });
+        let asked = ChatMessage { images: vec![image], ..ChatMessage::new(ChatRole::User, "what?") };
+        let parts = json!([told, {"type": "text", "content": "what?"}]);
+        assert_eq!(input(&[asked]), json!([{"role": "user", "parts": parts}]));
+    }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::reasoning::{content, knows_cache_points};
 use crate::wire::anthropic::blocks::{Returned, give_back};
 use crate::wire::arguments::Arguments;
+use crate::wire::images::{encoded, only_users_have_images, text_beside_images};
 
 /// Most cache points in a request.
 const MARKS_MAX: usize = 4;
@@ -15,11 +16,24 @@ const MARKS_MAX: usize = 4;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Block<'a> {
+    Image(Image),
     Text(&'a str),
     ToolUse(ToolUse<'a>),
     ToolResult(ToolResult<'a>),
     ReasoningContent(Value),
     CachePoint(CachePoint),
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Image {
+    format: &'static str,
+    source: ImageSource,
+}
+
+/// The file of an image, in base64.
+#[derive(Debug, Serialize)]
+struct ImageSource {
+    bytes: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,8 +78,9 @@ impl<'a> Conversation<'a> {
     /// System messages within the conversation stay in their place; few models accept them there.
     ///
     /// # Errors
-    /// When the result of a tool does not name its call.
+    /// When the result of a tool does not name its call, or an image cannot be sent.
     pub(super) fn new(model: &str, request: &'a ChatRequest) -> Result<Self, String> {
+        only_users_have_images(request)?;
         let marks = request.messages.iter().filter(|message| message.cache_until_here).count();
         // If there are too many marks, the last ones are kept, because they cover the longest prefixes.
         let mut skipped = if knows_cache_points(model) { marks.saturating_sub(MARKS_MAX) } else { marks };
@@ -102,7 +117,7 @@ impl<'a> Conversation<'a> {
 fn blocks(message: &ChatMessage) -> Result<(&'static str, Vec<Block<'_>>), String> {
     Ok(match message.role {
         ChatRole::System => ("system", vec![Block::Text(&message.content)]),
-        ChatRole::User => ("user", vec![Block::Text(&message.content)]),
+        ChatRole::User => ("user", asked(message)?),
         ChatRole::Assistant => ("assistant", give_back(message).into_iter().filter_map(returned).collect()),
         ChatRole::Tool => {
             let call = message.tool_call_id.as_deref().ok_or("the result of a tool does not name its call")?;
@@ -112,6 +127,13 @@ fn blocks(message: &ChatMessage) -> Result<(&'static str, Vec<Block<'_>>), Strin
             ("user", vec![Block::ToolResult(ToolResult { tool_use_id: call, content })])
         }
     })
+}
+
+/// Images, then the text.
+fn asked(message: &ChatMessage) -> Result<Vec<Block<'_>>, String> {
+    let images = encoded(message)?.into_iter();
+    let images = images.map(|image| Image { format: image.format.as_str(), source: ImageSource { bytes: image.data } });
+    Ok(images.map(Block::Image).chain(text_beside_images(message).map(Block::Text)).collect())
 }
 
 fn returned(block: Returned<'_>) -> Option<Block<'_>> {

@@ -10,6 +10,7 @@ pub(crate) mod gemini;
 #[cfg(test)]
 pub(crate) mod golden;
 pub(crate) mod hints;
+pub(crate) mod images;
 pub(crate) mod openai;
 pub(crate) mod provenance;
 pub(crate) mod reading;

@@ -116,6 +116,7 @@ fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, A
     let mut message = ChatMessage {
         tool_calls: calls.map(|call| tool_call(call, reader)).collect::<Result<_, _>>()?,
         tool_call_id: fields.take("tool_call_id")?,
+        images: content.images,
         ..ChatMessage::new(role, content.text)
     };
     if reader.is_whole() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{ChatMessage, ChatRole, Reasoning, ToolCall};
+use regatta_proto::{ChatMessage, ChatRole, Image, Reasoning, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -10,6 +10,7 @@ use super::NO_OBJECT;
 use crate::content::{Content, PLAIN, pass_on};
 use crate::error::ApiError;
 use crate::fields::{Fields, Text, parse};
+use crate::images::image;
 use crate::reader::Reader;
 use crate::refused::SIGNED_THOUGHT;
 
@@ -62,6 +63,7 @@ fn text_block(mut block: Fields<'_>, reader: &mut Reader) -> Result<Content, Api
     let content = Content {
         text: block.text("text")?.unwrap_or_default().into(),
         cache_until_here: block.raw("cache_control").is_some(),
+        images: Vec::new(),
     };
     block.pass_over(&["citations"]);
     block.finish(reader)?;
@@ -72,6 +74,7 @@ fn text_block(mut block: Fields<'_>, reader: &mut Reader) -> Result<Content, Api
 #[derive(Default)]
 struct Said {
     text: String,
+    images: Vec<Image>,
     calls: Vec<ToolCall>,
     reasoning: Option<Reasoning>,
     cache_until_here: bool,
@@ -108,8 +111,9 @@ fn append(
 }
 
 fn write_down(said: &mut Said, messages: &mut Vec<ChatMessage>, role: ChatRole, reader: &Reader) {
-    let Said { text, calls, reasoning, cache_until_here, .. } = std::mem::take(said);
+    let Said { text, images, calls, reasoning, cache_until_here, .. } = std::mem::take(said);
     messages.push(ChatMessage {
+        images,
         tool_calls: calls,
         reasoning,
         cache_until_here: cache_until_here && reader.is_whole(),
@@ -155,8 +159,13 @@ fn add(
             pass_on(value, path, reader)?;
         }
         (other, _) => {
-            let why = format!("is {other:?} here; only text, tools and thoughts in their places can be carried");
-            return Err(block.refuse("type", &why));
+            let Some(image) = image(&mut block, other)? else {
+                let why =
+                    format!("is {other:?} here; only text, images, tools and thoughts in their places can be carried");
+                return Err(block.refuse("type", &why));
+            };
+            said.images.push(image);
+            said.is_there = true;
         }
     }
     block.finish(reader)
@@ -187,6 +196,7 @@ fn result(block: &mut Fields<'_>, is_cached: bool, reader: &mut Reader) -> Resul
     Ok(ChatMessage {
         tool_call_id: Some(block.need("tool_use_id")?),
         cache_until_here: (is_cached || content.cache_until_here) && reader.is_whole(),
+        images: content.images,
         ..ChatMessage::new(ChatRole::Tool, content.text)
     })
 }

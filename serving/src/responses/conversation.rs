@@ -61,7 +61,8 @@ fn append(
             let path = item.path_of("content");
             let content = Content::read(item.raw("content"), &path, SIDED, reader)?;
             let reasoning = if role == ChatRole::Assistant { thought.take() } else { None };
-            messages.push(ChatMessage { reasoning, ..ChatMessage::new(role, content.text) });
+            let images = content.images;
+            messages.push(ChatMessage { reasoning, images, ..ChatMessage::new(role, content.text) });
         }
         "function_call" => {
             let call =
@@ -78,7 +79,7 @@ fn append(
         "function_call_output" => {
             let path = item.path_of("output");
             let output = Content::read(item.raw("output"), &path, SIDED, reader)?;
-            let result = ChatMessage::new(ChatRole::Tool, output.text);
+            let result = ChatMessage { images: output.images, ..ChatMessage::new(ChatRole::Tool, output.text) };
             messages.push(ChatMessage { tool_call_id: Some(item.need("call_id")?), ..result });
         }
         "reasoning" if reader.is_whole() => think(thought, &mut item, reader)?,

@@ -1,8 +1,8 @@
 //! The wire formats of an endpoint, all at one address: those of chats ([`regatta_serving`]) and OpenAI's embeddings (`/v1/embeddings`;
 //! field names from OpenAI's API reference, "Embeddings").
 //!
-//! Every route is also served without the version, for clients whose base address has it already. Requests may have tools, tool calls and
-//! their results; answers have text and calls. Other fields are ignored, because no simulated model uses them.
+//! Every route is also served without the version, for clients whose base address has it already. Requests may have images, tools, tool calls
+//! and their results; answers have text and calls. Other fields are ignored, because no simulated model uses them.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use crate::api_error::{ApiError, Dialect};
 use crate::identity::Metadata;
-use crate::tokens::count_tokens;
+use crate::tokens::{IMAGE_TOKENS, count_tokens};
 
 pub(crate) mod embeddings;
 pub(crate) mod embeddings_answer;
@@ -82,7 +82,7 @@ impl<'a> ChatCall<'a> {
     pub(crate) fn prompt_tokens(&self) -> u64 {
         let messages = self.request.messages.iter().map(|message| {
             let calls = message.tool_calls.iter().map(|call| count_tokens(&call.name) + count_tokens(&call.arguments));
-            count_tokens(&message.content) + calls.sum::<u64>()
+            count_tokens(&message.content) + calls.sum::<u64>() + message.images.len() as u64 * IMAGE_TOKENS
         });
         messages.sum::<u64>() + self.tool_tokens
     }
@@ -106,6 +106,15 @@ mod tests {
         assert_eq!(call.tool_tokens, 6);
         // Tokens: be brief (2), ab (1), the call (1 + 3), its result (2), and the tools.
         assert_eq!(call.prompt_tokens(), 2 + 1 + 4 + 2 + 6);
+    }
+
+    #[test]
+    fn an_image_has_a_price_in_tokens_however_small_it_is() {
+        let body = br#"{"model": "m", "messages": [{"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}, {"type": "text", "text": "what?"}
+        ]}]}"#;
+        let call = ChatCall::parse(ChatFormat::Chat, body).unwrap();
+        assert_eq!(call.prompt_tokens(), IMAGE_TOKENS + count_tokens("what?"));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::{Viewer, page};
 /// Content security policy of the report, which has its style inside and runs no script.
 const POLICY_OF_REPORT: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
                                 form-action 'none'; frame-ancestors 'none'";
-/// Content security policy of pictures, which have their style inside and run no script.
-const POLICY_OF_PICTURE: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
+/// Content security policy of pictures, which have their style inside, and maybe an image, and run no script.
+const POLICY_OF_PICTURE: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
 fn response(media_type: &'static str, policy: Option<&'static str>, content: impl Into<Body>) -> Response {
     let mut response = ([(header::CONTENT_TYPE, media_type)], content.into()).into_response();

@@ -185,7 +185,7 @@ fn answered((suite, setting): (&dyn Suite, &Setting), session: &SessionJob, call
     transcript.events.push(Event::Call(Box::new(call)));
     let reason = match suite.next(session.key.item, setting, &transcript) {
         Asking::Done => return Ok(SessionEnd { outcome: Outcome::Measured, transcript }),
-        Asking::Ask(_, request) => return Err(Onward { transcript, bytes: request.prompt_bytes(), has_failed: false }),
+        Asking::Ask(_, request) => return Err(Onward { transcript, bytes: request.sent_bytes(), has_failed: false }),
         Asking::Failed(failed) => {
             session_span(&session.key, session.attempt).in_scope(|| {
                 tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
@@ -214,7 +214,7 @@ fn not_answered(
     transcript.events.push(Event::Failed(failed));
     let may_try_again = failed_before(&transcript) < tries_max;
     if may_try_again && class.is_some_and(|class| rule(class).retried) {
-        return Err(Onward { transcript, bytes: request.prompt_bytes(), has_failed: true });
+        return Err(Onward { transcript, bytes: request.sent_bytes(), has_failed: true });
     }
     let internal = Outcome::NotMeasured { cause: Cause::Internal };
     Ok(SessionEnd { outcome: class.map_or(internal, |class| Outcome::of_failure(class, filtered)), transcript })

@@ -222,7 +222,7 @@ impl BatchLane {
                 Some(client) => client.kept(&asked.call()).await,
                 None => None,
             };
-            let (model, bytes) = (asked.cell.model.clone(), asked.request.prompt_bytes());
+            let (model, bytes) = (asked.cell.model.clone(), asked.request.sent_bytes());
             match kept {
                 Some(call) => job.transcript.events.push(Event::Call(Box::new(call))),
                 None => break (model, bytes),

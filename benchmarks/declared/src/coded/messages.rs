@@ -4,8 +4,12 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use regatta_coded::{Ask, AskMessage, AskTool, Event as Said, Reply as Simulated, ToolCallOf};
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Event, Reply, Role, Sampling, Tool, ToolCall, Transcript};
+use regatta_proto::{
+    ChatMessage, ChatRequest, ChatRole, Event, Image, Reply, Role, Sampling, Tool, ToolCall, Transcript,
+};
 use serde_json::Value;
+
+use crate::images::{IMAGE_BYTES_MAX, Images, too_many};
 
 /// Most messages of a request.
 const MESSAGES_MAX: usize = 10_000;
@@ -27,11 +31,11 @@ pub(super) fn replies(transcript: &Transcript) -> Vec<Said> {
     events.collect()
 }
 
-/// The request that a program asks for, and the role that gets it.
+/// The request that a program asks for, with `images` of its folder, and the role that gets it.
 ///
 /// # Errors
 /// In words, when it cannot be sent.
-pub(super) fn request(ask: Ask, roles: &[Role]) -> Result<(Role, ChatRequest), String> {
+pub(super) fn request(ask: Ask, roles: &[Role], images: &Images) -> Result<(Role, ChatRequest), String> {
     let Ask { role, messages, tools, sampling, stop } = ask;
     let known = || roles.iter().map(|role| role.as_str()).collect::<Vec<_>>().join(", ");
     let role = roles
@@ -45,7 +49,11 @@ pub(super) fn request(ask: Ask, roles: &[Role]) -> Result<(Role, ChatRequest), S
             tools.len()
         ));
     }
-    let messages = messages.into_iter().map(message).collect::<Result<_, _>>()?;
+    let messages: Vec<ChatMessage> =
+        messages.into_iter().map(|asked| message(asked, images)).collect::<Result<_, _>>()?;
+    if let Some(problem) = too_many(&messages) {
+        return Err(problem);
+    }
     let request = ChatRequest {
         stop: stop.into_iter().map(Arc::from).collect(),
         tools: tools.into_iter().map(tool).collect(),
@@ -68,8 +76,8 @@ fn checked(sampling: regatta_coded::SamplingOf) -> Result<Sampling, String> {
     Ok(Sampling { temperature, top_p, max_tokens, ..Sampling::default() })
 }
 
-fn message(asked: AskMessage) -> Result<ChatMessage, String> {
-    let AskMessage { role, content, tool_calls, tool_call_id } = asked;
+fn message(asked: AskMessage, images: &Images) -> Result<ChatMessage, String> {
+    let AskMessage { role, content, images: shown, tool_calls, tool_call_id } = asked;
     let role = match role.as_str() {
         "system" => ChatRole::System,
         "user" => ChatRole::User,
@@ -83,7 +91,19 @@ fn message(asked: AskMessage) -> Result<ChatMessage, String> {
     if role != ChatRole::Assistant && !tool_calls.is_empty() {
         return Err("messages of the assistant alone have `tool_calls`".to_owned());
     }
+    if role != ChatRole::User && !shown.is_empty() {
+        return Err("messages of the user alone have `images`".to_owned());
+    }
+    let image = |path: &String| {
+        let none = || {
+            format!(
+                "it shows {path:?}, which is none of its `files`, or no PNG, JPEG, GIF or WebP of at most {IMAGE_BYTES_MAX} bytes"
+            )
+        };
+        images.get(path).cloned().ok_or_else(none)
+    };
     Ok(ChatMessage {
+        images: shown.iter().map(image).collect::<Result<_, _>>()?,
         tool_calls: tool_calls.into_iter().map(call).collect(),
         tool_call_id: tool_call_id.map(Arc::from),
         ..ChatMessage::new(role, content)
@@ -104,10 +124,12 @@ fn call_of(call: &ToolCall) -> ToolCallOf {
 }
 
 /// Messages of a request, as a simulated model sees them.
-pub(super) fn messages_of(request: &ChatRequest) -> Vec<AskMessage> {
+pub(super) fn messages_of(request: &ChatRequest, images: &Images) -> Vec<AskMessage> {
+    let path = |shown: &Image| images.iter().find(|(_, image)| *image == shown).map(|(path, _)| path.clone());
     let messages = request.messages.iter().map(|message| AskMessage {
         role: format!("{:?}", message.role).to_lowercase(),
         content: message.content.to_string(),
+        images: message.images.iter().filter_map(path).collect(),
         tool_calls: message.tool_calls.iter().map(call_of).collect(),
         tool_call_id: message.tool_call_id.as_deref().map(str::to_owned),
     });

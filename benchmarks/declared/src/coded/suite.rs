@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, Persona, Score as ItemScore, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    DataError, Item, Metric, Persona, Picture, Score as ItemScore, Scores, Scoring, SelectError, Step, Suite, Table,
+    Verdicts,
 };
 use regatta_coded::{
     Answer, Asked, Call, Failure, Next, Permissions, Persona as Player, Pool, Reply as Simulated, Score, Scored,
@@ -22,6 +23,7 @@ use super::messages::{messages_of, replies, reply, request};
 use super::opening::{open, roles, setting_of};
 use super::scores::{metrics, score};
 use crate::definition::{Coded, Source};
+use crate::images::{self, Images};
 use crate::items::{position, select};
 use crate::setting::{Choice, grid};
 use crate::{predictions, tables};
@@ -40,6 +42,7 @@ pub(crate) struct CodedSuite {
     definition: Coded,
     grid: Vec<Choice>,
     roles: Vec<Role>,
+    images: Images,
     items: CodedItems,
     metrics: Vec<Metric>,
     tabulates: bool,
@@ -61,6 +64,7 @@ impl CodedSuite {
         let grid = grid(&source, &definition.settings)?;
         let roles = roles(&source, &definition)?;
         let metrics = metrics(&source, &definition)?;
+        let images = images::of_folder(files);
         let (pool, loaded) = open(&source, &definition, &grid, permissions, files)?;
         let has = |function: &str| loaded.functions.iter().any(|name| name == function);
         let (tabulates, simulates) = (has("tabulate"), has("simulate"));
@@ -74,6 +78,7 @@ impl CodedSuite {
             definition,
             grid,
             roles,
+            images,
             items,
             metrics,
             tabulates,
@@ -113,7 +118,7 @@ impl CodedSuite {
         match self.ask(&call)? {
             Asked::Done(_) => Ok(Step::Done),
             Asked::Unfit(why) => Ok(Step::Unfit(why)),
-            Asked::Ask(ask) => match request(*ask, &self.roles) {
+            Asked::Ask(ask) => match request(*ask, &self.roles, &self.images) {
                 Ok((role, request)) => Ok(Step::Ask(role, request)),
                 Err(why) => Err(wrong(&call, why)),
             },
@@ -180,10 +185,11 @@ impl CodedSuite {
     }
 }
 
-/// Digest of the first thing that a user says in a request.
+/// Digest of the first thing that a user says and shows in a request.
 fn first_question(request: &ChatRequest) -> Option<Digest> {
     let first = request.messages.iter().find(|message| message.role == ChatRole::User)?;
-    Some(Digest::of(first.content.as_bytes()))
+    let images = first.images.iter().map(|image| image.digest.bytes().as_slice());
+    Some(Digest::of_parts([first.content.as_bytes()].into_iter().chain(images)))
 }
 
 fn question(item: &Item, prompt: &str) -> Question {
@@ -314,6 +320,10 @@ impl Suite for CodedSuite {
         self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
     }
 
+    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        images::pictures(&self.images, transcript)
+    }
+
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
         self.items.parts.get(position(item)).cloned().unwrap_or_default()
     }
@@ -345,7 +355,7 @@ impl Suite for CodedSuite {
             },
             // Not every language has larger whole numbers.
             seed: (seed.0 >> 32) as u32,
-            messages: messages_of(request),
+            messages: messages_of(request, &self.images),
         });
         match self.ask::<Simulated>(&call) {
             Ok(simulated) => reply(simulated),

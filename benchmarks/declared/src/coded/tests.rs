@@ -70,6 +70,13 @@ fn a_benchmark_in_python_with_a_user_and_tools_is_played_to_its_end() {
 }
 
 #[test]
+fn a_session_has_a_server_of_mcp_of_its_own_with_a_seeded_world() {
+    if has("python3") {
+        plays_rightly_and_wrongly("library", "right");
+    }
+}
+
+#[test]
 fn a_benchmark_in_javascript_speaks_the_same_protocol() {
     if has("node") {
         plays_rightly_and_wrongly("anagrams", "right");
@@ -80,6 +87,7 @@ fn a_benchmark_in_javascript_speaks_the_same_protocol() {
 fn helpers_beside_the_miniatures_are_those_that_are_published() {
     for (copy, original) in [
         ("benchmarks/parcels/regatta_benchmark.py", "../python/regatta/benchmark.py"),
+        ("benchmarks/library/regatta_benchmark.py", "../python/regatta/benchmark.py"),
         ("benchmarks/anagrams/regatta_benchmark.mjs", "../javascript/regatta_benchmark.mjs"),
     ] {
         let read = |path: &str| std::fs::read_to_string(examples().join(path)).unwrap();
@@ -207,6 +215,35 @@ fn what_a_program_says_of_a_session_is_held_against_what_its_file_declares() {
         said("score", r#"{"values": {"right": 1}, "questions": ["Is it?"]}"#),
     ];
     insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn a_program_shows_images_of_its_folder_and_no_others() {
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+    let step = |role: &str, path: &str| {
+        let next =
+            format!(r#"{{"ask": {{"messages": [{{"role": "{role}", "content": "What?", "images": ["{path}"]}}]}}}}"#);
+        let mut files = of(&format!("{YAML}files: [a.png, b.png]\n"), &[("next", next.as_str())]);
+        files.insert("a.png", PNG);
+        files.insert("b.png", "no image");
+        let suite = DECLARED.load(&files).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        match suite.next(ItemIndex(0), &setting, &Transcript::default()) {
+            Step::Ask(_, request) => {
+                assert_eq!(suite.recognise(&request), Some(ItemIndex(0)));
+                Ok(request)
+            }
+            Step::Failed(failed) => Err(failed.why),
+            other => panic!("{other:?}"),
+        }
+    };
+    let request = step("user", "a.png").unwrap();
+    assert_eq!(request.messages[0].images[0].base64().unwrap(), "iVBORw0KGgo=");
+    for path in ["b.png", "c.png", "../a.png"] {
+        let said = step("user", path).unwrap_err();
+        assert!(said.contains(&format!("it shows {path:?}, which is none of its `files`, or no PNG")), "{said}");
+    }
+    assert!(step("system", "a.png").unwrap_err().ends_with("messages of the user alone have `images`"));
 }
 
 #[test]

@@ -136,6 +136,19 @@ pub(crate) fn as_stored(origin: &str, path: &str, content: Vec<u8>) -> Result<Ve
     }
 }
 
+/// `true` if the files of all splits are in the data set.
+///
+/// # Errors
+/// As [`files`].
+pub(crate) fn are_there(source: &Source, definition: &Definition, files: &FileSet) -> Result<bool, DataError> {
+    for (split, file) in definition.data.iter() {
+        if files.get(&path_of(source, split, file)?).is_none() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Reads all splits.
 ///
 /// # Errors

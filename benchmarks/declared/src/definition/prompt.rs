@@ -42,6 +42,8 @@ pub(crate) enum Turn {
     Assistant(Template),
     /// Several, from a column: a list of objects with `role` (system, user or assistant) and `content`.
     Messages(String),
+    /// Images of the user's message that follows: paths in the folder, one a line.
+    Images(Template),
 }
 
 /// Examples from a split.

@@ -1,6 +1,6 @@
 //! Requests as they are sent.
 
-use regatta_proto::{ClientFormat, OutputSchema, Passed, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
+use regatta_proto::{ClientFormat, Image, OutputSchema, Passed, Reasoning, Thinking, Tool, ToolCall, ToolChoice};
 use serde_json::{Value, json};
 
 use super::*;
@@ -358,4 +358,17 @@ fn a_key_of_bedrocks_own_that_is_named_and_not_set_is_missed() {
     let error = Settings::new(&"aws".parse().unwrap(), &spec, &env, &crate::OutboundPolicy::trusting());
     let error = error.map(drop).unwrap_err().to_string();
     assert!(error.starts_with("endpoint aws needs a key: set AWS_BEARER_TOKEN_BEDROCK"), "{error}");
+}
+
+#[test]
+fn an_image_stands_before_the_text_and_one_whose_bytes_are_not_here_is_refused() {
+    let image = Image::of_base64("iVBORw0KGgo=").unwrap();
+    let asked = ChatMessage { images: vec![image], ..message(ChatRole::User, "what?") };
+    let request = ChatRequest::new(vec![asked], Sampling::default());
+    let content = &sent(MODEL, &request)["messages"][0]["content"];
+    let image = json!({"image": {"format": "png", "source": {"bytes": "iVBORw0KGgo="}}});
+    assert_eq!(*content, json!([image, {"text": "what?"}]));
+    let recorded: ChatRequest = serde_json::from_value(serde_json::to_value(&request).unwrap()).unwrap();
+    let refused = request::body(MODEL, &recorded).unwrap_err();
+    assert!(refused.ends_with("is not at hand: only its digest is recorded"), "{refused}");
 }

@@ -1,7 +1,7 @@
 //! Round trips of tool calls: a simulated model's calls arrive unchanged, in every format.
 
 use futures::FutureExt;
-use regatta_proto::{Finish, Lane, Reply, SessionSeed, ToolCall, Trial};
+use regatta_proto::{Finish, Image, Lane, Reply, SessionSeed, ToolCall, Trial};
 use regatta_simulator::{Config, Script, SimulatedEndpoint};
 
 use super::*;
@@ -122,6 +122,24 @@ async fn calls_and_their_results_go_back_to_the_model_as_they_were() {
         let second = bench.endpoint.chat(ChatCall { model: "scripted", ..bench.call(&request) }).await.unwrap().reply;
         // The number follows the two calls that the conversation has already.
         assert_eq!(second, Reply::calling(None, vec![call("call_2", "take", "{}")]), "{kind:?}");
+    }
+    simulator.shutdown().await;
+}
+
+#[tokio::test]
+async fn images_reach_the_model_in_every_format_and_are_no_part_of_what_is_recorded() {
+    let simulator = simulator().await;
+    for kind in KINDS {
+        let bench = open(&speaking(kind, false, &simulator));
+        let mut request = asking("text");
+        for message in &mut request.messages {
+            message.images.extend(["iVBORw0KGgo=", "R0lGODlh"].map(|image| Image::of_base64(image).unwrap()));
+        }
+        let called = bench.endpoint.chat(ChatCall { model: "scripted", ..bench.call(&request) }).await.unwrap();
+        // Each counts 256 tokens, and the text one.
+        assert_eq!(called.usage.input, 513, "{kind:?}");
+        let recorded = serde_json::to_string(&called).unwrap();
+        assert!(recorded.contains("\"format\":\"png\"") && !recorded.contains("iVBORw0KGgo"), "{recorded}");
     }
     simulator.shutdown().await;
 }

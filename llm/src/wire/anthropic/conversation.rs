@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::blocks::{Returned, give_back};
 use crate::wire::arguments::Arguments;
+use crate::wire::images::{encoded, only_users_have_images, text_beside_images};
 
 /// Most cache breakpoints in a request.
 const MARKS_MAX: usize = 4;
@@ -23,6 +24,11 @@ const EPHEMERAL: CacheControl = CacheControl { kind: "ephemeral" };
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Block<'a> {
+    Image {
+        source: Source,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
     Text {
         text: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +51,15 @@ pub(super) enum Block<'a> {
     Thought(Value),
 }
 
+/// The file of an image.
+#[derive(Debug, Serialize)]
+pub(super) struct Source {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'static str,
+    data: String,
+}
+
 impl<'a> Block<'a> {
     fn text(text: &'a str) -> Self {
         Self::Text { text, cache_control: None }
@@ -52,7 +67,8 @@ impl<'a> Block<'a> {
 
     fn mark(&mut self) {
         match self {
-            Self::Text { cache_control, .. }
+            Self::Image { cache_control, .. }
+            | Self::Text { cache_control, .. }
             | Self::ToolUse { cache_control, .. }
             | Self::ToolResult { cache_control, .. } => *cache_control = Some(EPHEMERAL),
             // Reasoning cannot carry a breakpoint.
@@ -89,8 +105,9 @@ impl<'a> Conversation<'a> {
     /// System messages within the conversation stay in their place; models before Opus 4.8 refuse them.
     ///
     /// # Errors
-    /// When the result of a tool does not name its call.
+    /// When the result of a tool does not name its call, or an image cannot be sent.
     pub(super) fn new(request: &'a ChatRequest) -> Result<Self, String> {
+        only_users_have_images(request)?;
         let is_system = |message: &&ChatMessage| message.role == ChatRole::System;
         let mut system: Vec<Block<'_>> =
             request.messages.iter().take_while(is_system).map(|message| Block::text(&message.content)).collect();
@@ -127,7 +144,7 @@ impl Message<'_> {
 fn blocks(message: &ChatMessage) -> Result<(&'static str, Vec<Block<'_>>), String> {
     Ok(match message.role {
         ChatRole::System => ("system", vec![Block::text(&message.content)]),
-        ChatRole::User => ("user", vec![Block::text(&message.content)]),
+        ChatRole::User => ("user", asked(message)?),
         ChatRole::Assistant => ("assistant", give_back(message).into_iter().map(returned).collect()),
         ChatRole::Tool => {
             let call = message.tool_call_id.as_deref().ok_or("the result of a tool does not name its call")?;
@@ -135,6 +152,15 @@ fn blocks(message: &ChatMessage) -> Result<(&'static str, Vec<Block<'_>>), Strin
             ("user", vec![Block::ToolResult { tool_use_id: call, content, cache_control: None }])
         }
     })
+}
+
+/// Images, then the text.
+fn asked(message: &ChatMessage) -> Result<Vec<Block<'_>>, String> {
+    let images = encoded(message)?.into_iter().map(|image| Block::Image {
+        source: Source { kind: "base64", media_type: image.format.media_type(), data: image.data },
+        cache_control: None,
+    });
+    Ok(images.chain(text_beside_images(message).map(Block::text)).collect())
 }
 
 fn returned(block: Returned<'_>) -> Block<'_> {

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::conversation::{Block, Conversation, Message};
 use super::thinking::{Mode, Plan};
+use crate::wire::images::encoded_bytes;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -95,7 +96,7 @@ pub(super) fn body(model: &str, request: &ChatRequest, stream: bool) -> Result<B
         stream,
     };
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 60).sum();
-    let mut bytes = Vec::with_capacity(256 + texts + texts / 16);
+    let mut bytes = Vec::with_capacity((256 + texts + texts / 16).saturating_add(encoded_bytes(request)));
     serde_json::to_writer(&mut bytes, &body)
         .map_err(|error| format!("the request cannot be written as JSON: {error}"))?;
     Ok(bytes.into())

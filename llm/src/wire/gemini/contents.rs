@@ -1,10 +1,11 @@
 //! Messages in Gemini's format.
 
-use regatta_proto::{ChatMessage, ChatRequest, ChatRole};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, ImageFormat};
 use serde::Serialize;
 
 use super::signatures::Signatures;
 use crate::wire::arguments::Arguments;
+use crate::wire::images::{encoded, only_users_have_images, text_beside_images};
 
 /// A turn, or the system instruction.
 #[derive(Debug, Serialize)]
@@ -27,8 +28,17 @@ struct Part<'a> {
 #[serde(rename_all = "camelCase")]
 enum Said<'a> {
     Text(&'a str),
+    InlineData(InlineData),
     FunctionCall(FunctionCall<'a>),
     FunctionResponse(FunctionResponse<'a>),
+}
+
+/// The file of an image.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct InlineData {
+    mime_type: &'static str,
+    data: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -63,8 +73,9 @@ pub(super) struct Conversation<'a> {
 
 impl<'a> Conversation<'a> {
     /// # Errors
-    /// When a system message comes later, or a tool's result has no call.
+    /// When a system message comes later, a tool's result has no call, or an image cannot be sent.
     pub(super) fn new(request: &'a ChatRequest) -> Result<Self, String> {
+        only_users_have_images(request)?;
         let count = request.messages.iter().take_while(|message| message.role == ChatRole::System).count();
         let (system, rest) = request.messages.split_at(count);
         let system: Vec<Part<'_>> = system.iter().map(|message| text(&message.content)).collect();
@@ -76,7 +87,7 @@ impl<'a> Conversation<'a> {
                         "Gemini's format has instructions before the conversation only, not within it".to_owned()
                     );
                 }
-                ChatRole::User => ("user", vec![text(&message.content)]),
+                ChatRole::User => ("user", asked(message)?),
                 ChatRole::Assistant => ("model", answered(message)),
                 ChatRole::Tool => ("user", vec![result(message, &rest[..index])?]),
             };
@@ -100,6 +111,20 @@ impl Content<'_> {
 
 fn text(text: &str) -> Part<'_> {
     Part { said: Said::Text(text), thought_signature: None }
+}
+
+/// Images, then the text.
+fn asked(message: &ChatMessage) -> Result<Vec<Part<'_>>, String> {
+    let mut parts = Vec::with_capacity(message.images.len() + 1);
+    for image in encoded(message)? {
+        if image.format == ImageFormat::Gif {
+            return Err("Gemini takes no GIF; make a PNG, a JPEG or a WebP of the image".to_owned());
+        }
+        let said = Said::InlineData(InlineData { mime_type: image.format.media_type(), data: image.data });
+        parts.push(Part { said, thought_signature: None });
+    }
+    parts.extend(text_beside_images(message).map(text));
+    Ok(parts)
 }
 
 fn answered(message: &ChatMessage) -> Vec<Part<'_>> {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::contents::{Content, Conversation};
 use super::thinking::ThinkingConfig;
+use crate::wire::images::encoded_bytes;
 
 /// The bits of a seed, which is a signed number of 32 bits and must not be negative.
 const SEED_BITS: u64 = 0x7fff_ffff;
@@ -143,7 +144,7 @@ pub(super) fn body(model: &str, request: &ChatRequest) -> Result<Bytes, String> 
         generation_config: GenerationConfig::new(model, request),
     };
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 60).sum();
-    let mut bytes = Vec::with_capacity(256 + texts + texts / 16);
+    let mut bytes = Vec::with_capacity((256 + texts + texts / 16).saturating_add(encoded_bytes(request)));
     serde_json::to_writer(&mut bytes, &body)
         .map_err(|error| format!("the request cannot be written as JSON: {error}"))?;
     Ok(bytes.into())

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::dialect::Dialect;
 use super::unwritable;
+use crate::wire::images::{Encoded, encoded, encoded_bytes, only_users_have_images, text_beside_images};
 
 /// Model families that refuse `max_tokens` and require `max_completion_tokens`, which older models and other servers do not know.
 const COMPLETION_TOKEN_FAMILIES: [&str; 4] = ["gpt-5", "o1", "o3", "o4"];
@@ -86,6 +87,7 @@ struct Function<'a> {
 /// # Errors
 /// A sentence, when a number is not finite, or the format cannot express a part of the request that would change the answer.
 pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Dialect) -> Result<Bytes, String> {
+    only_users_have_images(request)?;
     let sampling = &request.sampling;
     let (max_tokens, max_completion_tokens) =
         if wants_completion_tokens(model) { (None, sampling.max_tokens) } else { (sampling.max_tokens, None) };
@@ -94,7 +96,7 @@ pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Di
     let messages =
         request.messages.iter().map(|message| Message::of(message, marks_cache, dialect)).collect::<Result<_, _>>()?;
     let texts: usize = request.messages.iter().map(|message| message.content.len() + 40).sum();
-    let mut bytes = Vec::with_capacity(256 + texts + texts / 16);
+    let mut bytes = Vec::with_capacity((256 + texts + texts / 16).saturating_add(encoded_bytes(request)));
     let body = Body {
         model,
         messages,
@@ -157,6 +159,7 @@ pub(crate) fn wants_completion_tokens(model: &str) -> bool {
 /// One message.
 struct Message<'a> {
     message: &'a ChatMessage,
+    images: Vec<Encoded>,
     marks_cache: bool,
     dialect: Dialect,
 }
@@ -166,7 +169,16 @@ impl<'a> Message<'a> {
         if message.role == ChatRole::Tool && message.tool_call_id.is_none() {
             return Err("a tool's result does not say which call it belongs to".to_owned());
         }
-        Ok(Self { message, marks_cache: marks_cache && message.cache_until_here, dialect })
+        let images = encoded(message)?;
+        Ok(Self { message, images, marks_cache: marks_cache && message.cache_until_here, dialect })
+    }
+
+    /// The content in parts: images, then the text.
+    fn parts(&self) -> Vec<Part<'_>> {
+        let images = self.images.iter().map(|image| Part::ImageUrl { image_url: ImageUrl { url: image.data_url() } });
+        let cache_control = self.marks_cache.then_some(CacheControl { r#type: "ephemeral" });
+        let text = text_beside_images(self.message).map(|text| Part::Text { text, cache_control });
+        images.chain(text).collect()
     }
 }
 
@@ -177,8 +189,8 @@ impl Serialize for Message<'_> {
         map.serialize_entry("role", &message.role)?;
         if message.content.is_empty() && !message.tool_calls.is_empty() {
             map.serialize_entry("content", &())?;
-        } else if self.marks_cache {
-            map.serialize_entry("content", &[Marked::of(&message.content)])?;
+        } else if self.marks_cache || !self.images.is_empty() {
+            map.serialize_entry("content", &self.parts())?;
         } else {
             map.serialize_entry("content", &message.content)?;
         }
@@ -204,22 +216,28 @@ impl Serialize for Message<'_> {
     }
 }
 
+/// A part of a content.
 #[derive(Serialize)]
-struct Marked<'a> {
-    r#type: &'static str,
-    text: &'a str,
-    cache_control: CacheControl,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    ImageUrl {
+        image_url: ImageUrl,
+    },
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Option<CacheControl>,
+    },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
 }
 
 #[derive(Serialize)]
 struct CacheControl {
     r#type: &'static str,
-}
-
-impl<'a> Marked<'a> {
-    fn of(text: &'a str) -> Self {
-        Self { r#type: "text", text, cache_control: CacheControl { r#type: "ephemeral" } }
-    }
 }
 
 #[derive(Serialize)]

@@ -5,6 +5,7 @@ use regatta_proto::{ChatMessage, ChatRequest, ChatRole, OutputSchema, Thinking, 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::wire::images::{encoded, only_users_have_images, text_beside_images};
 use crate::wire::openai::dialect::effort;
 use crate::wire::openai::request::{finite, must_call_something, wants_completion_tokens};
 use crate::wire::openai::unwritable;
@@ -76,7 +77,7 @@ enum Item<'a> {
     Message {
         r#type: &'static str,
         role: ChatRole,
-        content: &'a str,
+        content: Content<'a>,
     },
     Call {
         r#type: &'static str,
@@ -93,6 +94,28 @@ enum Item<'a> {
     Thought(Value),
 }
 
+/// The content of a message.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+/// A part of a content.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    /// Compatible servers require `detail`, whose default at OpenAI is `auto`.
+    InputImage {
+        image_url: String,
+        detail: &'static str,
+    },
+    InputText {
+        text: &'a str,
+    },
+}
+
 /// Writes the body.
 ///
 /// # Errors
@@ -101,6 +124,7 @@ pub(super) fn body(model: &str, request: &ChatRequest, stream: bool) -> Result<B
     if !request.stop.is_empty() {
         return Err("OpenAI's responses know no texts that end an answer; use chat completions".to_owned());
     }
+    only_users_have_images(request)?;
     let sampling = &request.sampling;
     let effort = request.thinking.map_or(Ok(None), |thinking| effort(model, thinking))?;
     let is_system = |message: &&ChatMessage| message.role == ChatRole::System;
@@ -169,6 +193,16 @@ fn tool_choice(request: &ChatRequest) -> Result<Option<Value>, String> {
     })
 }
 
+/// The content of a message: its text, or images and the text.
+fn content(message: &ChatMessage) -> Result<Content<'_>, String> {
+    if message.images.is_empty() {
+        return Ok(Content::Text(&message.content));
+    }
+    let images = encoded(message)?.into_iter();
+    let images = images.map(|image| Part::InputImage { image_url: image.data_url(), detail: "auto" });
+    Ok(Content::Parts(images.chain(text_beside_images(message).map(|text| Part::InputText { text })).collect()))
+}
+
 /// The items of a message: reasoning, text, calls, in the order in which they were received.
 fn items<'a>(message: &'a ChatMessage, input: &mut Vec<Item<'a>>) -> Result<(), String> {
     if message.role == ChatRole::Tool {
@@ -181,7 +215,7 @@ fn items<'a>(message: &'a ChatMessage, input: &mut Vec<Item<'a>>) -> Result<(), 
     let thoughts = opaque.and_then(|opaque| serde_json::from_str::<Vec<Value>>(opaque).ok());
     input.extend(thoughts.into_iter().flatten().map(Item::Thought));
     if !message.content.is_empty() || message.tool_calls.is_empty() {
-        input.push(Item::Message { r#type: "message", role: message.role, content: &message.content });
+        input.push(Item::Message { r#type: "message", role: message.role, content: content(message)? });
     }
     input.extend(message.tool_calls.iter().map(|call| Item::Call {
         r#type: "function_call",

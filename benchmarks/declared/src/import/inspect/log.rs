@@ -119,7 +119,11 @@ pub(super) fn read(log: &Value, options: &InspectOptions) -> Result<Task, String
         notes.push(format!("the log holds {} of the data set's {all} samples", samples.len()));
     }
     note_run(eval, config, &mut notes);
-    let known = ["version", "status", "eval", "plan", "samples"];
+    let mut known = vec!["version", "status", "eval", "plan", "samples"];
+    if scorers_of_results(log, eval).is_some() {
+        known.push("results");
+        note_others("results", log.get("results").and_then(Value::as_object), &["scores"], RUN, &mut notes);
+    }
     note_others("the log", log.as_object(), &known, RUN, &mut notes);
     note_others("eval.dataset", dataset, &["samples"], "items come in the order of the log", &mut notes);
     note_others("plan", plan, &["steps", "finish", "config"], RUN, &mut notes);
@@ -320,6 +324,14 @@ fn solvers(plan: Option<&Fields>, notes: &mut Vec<String>) -> Result<Vec<Inspect
     Ok(if steps.is_empty() { vec![generate()] } else { steps })
 }
 
+/// The scorers in the results of a log, where its evaluation names none.
+fn scorers_of_results<'l>(log: &'l Value, eval: &Fields) -> Option<&'l Value> {
+    if eval.get("scorers").is_some_and(is_there) {
+        return None;
+    }
+    log.get("results")?.get("scores").filter(|list| is_there(list))
+}
+
 /// The scorers of the evaluation; in logs without them, those of its results.
 fn scorers(log: &Value, eval: &Fields, notes: &mut Vec<String>) -> Result<Option<Vec<InspectStep>>, String> {
     let found = match eval.get("scorers").filter(|list| is_there(list)) {
@@ -348,8 +360,11 @@ fn scorers(log: &Value, eval: &Fields, notes: &mut Vec<String>) -> Result<Option
             note_others_of_steps("eval.scorers", list, &["name", "options", "metrics"], notes);
             steps(list, "name", "options", "eval.scorers")?
         }
-        None => match log.get("results").and_then(|results| results.get("scores")).filter(|list| is_there(list)) {
-            Some(list) => steps(list, "scorer", "params", "results.scores")?,
+        None => match scorers_of_results(log, eval) {
+            Some(list) => {
+                note_others_of_steps("results.scores", list, &["name", "scorer", "params"], notes);
+                steps(list, "scorer", "params", "results.scores")?
+            }
             None => Vec::new(),
         },
     };

@@ -187,6 +187,9 @@ fn read(file: &str, content: &[u8], options: &InspectOptions) -> Result<Task, St
     if content.starts_with(b"PK\x03\x04") {
         return Err("is an archive; write its log as JSON with: inspect log dump FILE.eval > log.json".to_owned());
     }
+    if is_utf_16(content) {
+        return Err("is text in UTF-16; write it in UTF-8, as with: iconv -f UTF-16 -t UTF-8".to_owned());
+    }
     let suffix = file.rsplit_once('.').map(|(_, suffix)| suffix.to_ascii_lowercase());
     let mut not_finite = 0;
     let records = match suffix.as_deref() {
@@ -213,6 +216,15 @@ fn read(file: &str, content: &[u8], options: &InspectOptions) -> Result<Task, St
     note_not_finite(not_finite, &mut notes);
     let samples = sample::of_records(&records, options, &mut notes)?;
     Ok(Task { samples, solvers: None, scorers: None, config: Map::new(), notes, epochs: 1 })
+}
+
+/// `true` of a text in UTF-16, with its mark or without: its first character, which data sets begin with, is one of ASCII.
+fn is_utf_16(content: &[u8]) -> bool {
+    match content {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [first, second, ..] => (*first == 0) != (*second == 0),
+        [] | [_] => false,
+    }
 }
 
 fn note_not_finite(count: usize, notes: &mut Vec<String>) {

@@ -6,6 +6,10 @@ use super::format_string::{Filled, template};
 use super::sample::{Everywhere, Sample, everywhere, is_there, scalar};
 use super::{Fields, InspectStep};
 
+/// Beginnings of a text that names a file.
+const PATH_BEGINNINGS: [&str; 6] = ["/", "./", "../", "~", "file:", "s3:"];
+/// Endings of files of text.
+const TEXT_ENDINGS: [&str; 9] = ["txt", "md", "jinja", "jinja2", "j2", "tmpl", "tpl", "template", "prompt"];
 /// Letters of choices, in their order; Inspect counts on with numbers.
 pub(super) const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// The sample's text, as a template has it.
@@ -262,10 +266,7 @@ fn text_of(params: &Fields) -> Result<Option<String>, String> {
     match params.get("template") {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => {
-            let is_word = |end: &str| !end.is_empty() && end.chars().all(|c| c.is_ascii_alphanumeric());
-            let is_name = text.contains('/') || text.rsplit_once('.').is_some_and(|(_, end)| is_word(end));
-            let is_path = is_name && !text.contains(char::is_whitespace) && !text.contains('{');
-            if is_path {
+            if is_path(text) {
                 return Err(format!(
                     "its template is in the file {text:?}; name the solver with --solver and the text itself"
                 ));
@@ -274,6 +275,15 @@ fn text_of(params: &Fields) -> Result<Option<String>, String> {
         }
         Some(other) => Err(format!("its template must be a text, is {other}")),
     }
+}
+
+/// `true` of a text that names a file, as Inspect takes it for one if there is such a file. `Yes/No` and `e.g` are words.
+fn is_path(text: &str) -> bool {
+    let is_one_word = !text.contains(char::is_whitespace) && !text.contains('{');
+    let ending = text.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+    is_one_word
+        && (PATH_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+            || ending.is_some_and(|ending| TEXT_ENDINGS.contains(&ending.as_str())))
 }
 
 /// A message that is a template over parameters and metadata.
