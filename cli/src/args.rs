@@ -270,6 +270,10 @@ pub(crate) struct RunArgs {
     /// Ended run with whose values a dry run simulates the rounds of a sweep with a question
     #[arg(long, value_name = "RUN", requires = "dry_run")]
     pub(crate) pilot: Option<PathBuf>,
+    /// Go on in a directory although the spec lacks sessions of it that have a result: they count nowhere, and are paid for again when a
+    /// later spec has them
+    #[arg(long)]
+    pub(crate) leave_out: bool,
     /// Begin without looking first for encoders that do not load, programs that are not there, and keys that are refused
     #[arg(long)]
     pub(crate) no_preflight: bool,

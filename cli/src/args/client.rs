@@ -140,6 +140,10 @@ pub(crate) struct ResumeArgs {
     /// Go on with this spec, which may have changed where sessions with a result were asked the same (embedded run)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["budget", "trust"])]
     pub(crate) spec: Option<PathBuf>,
+    /// Go on with a spec that lacks sessions of the run that have a result: they count nowhere, and are paid for again when a later spec has
+    /// them
+    #[arg(long, requires = "spec")]
+    pub(crate) leave_out: bool,
     /// Go on without looking first for encoders that do not load, programs that are not there, and keys that are refused (embedded run)
     #[arg(long)]
     pub(crate) no_preflight: bool,
