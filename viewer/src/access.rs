@@ -16,6 +16,7 @@ use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Deserialize;
 
+use crate::drifts::Drifts;
 use crate::forms::{self, FormLimit};
 use crate::page::{self, Page};
 use crate::problem::Problem;
@@ -54,13 +55,15 @@ pub struct Access {
     over_tls: bool,
     /// Steers sweeps for those who may.
     steering: Option<Arc<dyn Steering>>,
+    /// Compares the nights of schedules.
+    drifts: Option<Arc<dyn Drifts>>,
 }
 
 impl Access {
     /// Everybody on this machine, by the name of the loopback interface. A port that other machines reach must not be served with it.
     #[must_use]
     pub const fn loopback() -> Self {
-        Self { admits: None, asks_for_certificates: false, over_tls: false, steering: None }
+        Self { admits: None, asks_for_certificates: false, over_tls: false, steering: None, drifts: None }
     }
 
     /// Everybody whose token `admits` accepts.
@@ -79,6 +82,16 @@ impl Access {
     #[must_use]
     pub fn with_steering(self, steering: Arc<dyn Steering>) -> Self {
         Self { steering: Some(steering), ..self }
+    }
+
+    /// The same access, with pages of drift that `drifts` makes.
+    #[must_use]
+    pub fn with_drifts(self, drifts: Arc<dyn Drifts>) -> Self {
+        Self { drifts: Some(drifts), ..self }
+    }
+
+    pub(crate) fn drifts(&self) -> Option<Arc<dyn Drifts>> {
+        self.drifts.clone()
     }
 
     pub(crate) fn steering(&self) -> Option<Arc<dyn Steering>> {

@@ -16,6 +16,7 @@ mod assets;
 pub mod conversation;
 mod differences;
 mod drawing;
+mod drifts;
 mod forecasts;
 mod forms;
 mod live;
@@ -46,6 +47,7 @@ use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
 pub use self::access::{Access, TokenUse};
+pub use self::drifts::{DriftError, Drifts};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
 pub use self::steering::{Asker, Order, Refused, Steering};
@@ -80,6 +82,8 @@ struct Viewer {
     is_asked_for_token: bool,
     /// Steers sweeps for those who may; `None` where nobody does.
     steering: Option<Arc<dyn Steering>>,
+    /// Compares the nights of schedules; `None` where nobody does.
+    drifts: Option<Arc<dyn Drifts>>,
 }
 
 /// The pages of `source` below [`ROOT`], for the people that `access` admits. Streams of events end when `stop` fires.
@@ -99,6 +103,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
         steering: access.steering(),
+        drifts: access.drifts(),
     };
     let access = Arc::new(access);
     let pages = Router::new()
@@ -106,6 +111,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         .route("/ui/money", get(pages::money::of_all))
         .route("/ui/endpoints", get(pages::all_endpoints::show))
         .route("/ui/schedules", get(pages::schedules::show))
+        .route("/ui/schedules/{schedule}/drift", get(pages::files::drift))
         .route("/ui/runs/{run}", get(pages::run::show))
         .route("/ui/runs/{run}/leaderboard", get(pages::leaderboard::show))
         .route("/ui/runs/{run}/items", get(pages::items::show))

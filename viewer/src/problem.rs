@@ -7,6 +7,7 @@ use regatta_backends::{BlobError, LedgerError};
 use regatta_catalog::{CatalogError, SegmentError};
 use regatta_scorer::ScorerError;
 
+use crate::drifts::DriftError;
 use crate::steering::Refused;
 
 /// An error page: a status with a sentence that explains it.
@@ -77,6 +78,15 @@ impl Problem {
 impl From<Refused> for Problem {
     fn from(Refused { status, reason }: Refused) -> Self {
         Self { status, sentence: reason }
+    }
+}
+
+impl From<DriftError> for Problem {
+    fn from(error: DriftError) -> Self {
+        match &error {
+            DriftError::Busy => Self::busy(error.to_string()),
+            DriftError::Failed(_) => Self::of_store(&error),
+        }
     }
 }
 
