@@ -89,8 +89,14 @@ async fn further_models_and_items_are_all_that_is_run() {
     let directory = folder.path().join("run");
     run_to(0, &few, &directory).await;
     assert_eq!(referee.calls(), 10);
+    let mut resume = regatta().unwrap();
+    resume.arg("resume").arg(&directory).arg("--spec").arg(&few).args(["--limit", "first:12"]);
+    let resumed = finish(resume).await.unwrap();
+    assert_eq!(resumed.status.code(), Some(0), "{}", said(&resumed));
+    assert!(said(&resumed).contains("kept 10 sessions"), "{}", said(&resumed));
+    assert_eq!(referee.calls(), 12, "a larger limit of the command line");
     let told = run_to(0, &whole, &directory).await;
-    assert!(told.contains("kept 10 sessions") && !told.contains("left out"), "{told}");
+    assert!(told.contains("kept 12 sessions") && !told.contains("left out"), "{told}");
     assert_eq!(referee.calls(), SESSIONS, "the items that were not there before");
     let two = changed(&whole, "two", FURTHER);
     let mut resume = regatta().unwrap();

@@ -52,6 +52,7 @@ fn with_spec(spec: PathBuf, directory: PathBuf, args: ResumeArgs) -> RunArgs {
         sweep: _,
         budget: _,
         spec: _,
+        limit,
         leave_out,
         no_preflight,
         cache_dir,
@@ -66,7 +67,7 @@ fn with_spec(spec: PathBuf, directory: PathBuf, args: ResumeArgs) -> RunArgs {
     let spec = SpecArgs {
         spec,
         data: Vec::new(),
-        limit: None,
+        limit,
         sessions: None,
         trials: None,
         seed: None,
