@@ -1,0 +1,106 @@
+//! Pages of a deployment in a browser: whoever has its token steers a sweep by the keyboard alone, sees what others do while looking, and finds
+//! nothing to complain of.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::time::Duration;
+
+use regatta_tests::referee::Referee;
+use regatta_tests::regatta::Process;
+use regatta_tests::{Chromium, Deployment, Window, unique_name};
+use serde_json::json;
+
+/// A browser that has logged in to a deployment with a sweep. There is no worker, so that the sweep goes on for as long as anybody looks.
+struct Desk {
+    browser: Chromium,
+    deployment: Deployment,
+    sweep: String,
+    ui: String,
+    _coordinator: Process,
+    _referee: Referee,
+}
+
+impl Desk {
+    /// `None` where there is no browser for `test`.
+    async fn open(test: &str) -> Option<Self> {
+        let mut browser = Chromium::for_test(test, 1400, 900).await.unwrap()?;
+        let deployment = Deployment::new().await.unwrap();
+        let referee = Referee::start(0, Duration::ZERO).await.unwrap();
+        let spec = referee.spec(deployment.folder.path(), &unique_name("steered"), 12, "budget_usd: 1\n").unwrap();
+        let coordinator = deployment.start("coordinator").await.unwrap();
+        let sweep = deployment.submit(&spec).await.unwrap();
+        let ui = format!("http://{}/ui", deployment.api());
+        browser.open(&format!("{ui}/login")).await.unwrap();
+        browser.wait_until("document.activeElement.name === 'token'").await.unwrap();
+        browser.write(Deployment::TOKEN).await.unwrap();
+        browser.enter().await.unwrap();
+        assert_eq!(browser.evaluate("location.pathname").await.unwrap(), "/ui/");
+        Some(Self { browser, deployment, sweep, ui, _coordinator: coordinator, _referee: referee })
+    }
+
+    /// Waits until the page of the sweep offers `button`.
+    async fn offers(&mut self, button: &str) {
+        let buttons = "[...document.querySelectorAll('#steering button')]";
+        let offered = format!("{buttons}.some(e => e.textContent === {})", json!(button));
+        self.browser.wait_until(&offered).await.unwrap();
+    }
+
+    /// Goes by the Tab key to what reads `text`.
+    async fn tab_to(&mut self, text: &str) {
+        self.browser.tab_to(&format!("e.textContent.trim() === {}", json!(text))).await.unwrap();
+    }
+
+    /// Neither the pages nor what they asked for gave cause for complaint.
+    fn is_content(&self) {
+        let elsewhere = self.browser.requests_elsewhere(self.ui.trim_end_matches("/ui"));
+        assert!(elsewhere.is_empty(), "{elsewhere:?}");
+        assert!(self.browser.complaints.is_empty(), "{:?}", self.browser.complaints);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_of_a_deployment_is_steered_by_the_keyboard_alone_and_its_page_follows_others() {
+    const TEST: &str = "a_sweep_of_a_deployment_is_steered_by_the_keyboard_alone_and_its_page_follows_others";
+    let Some(mut desk) = Desk::open(TEST).await else { return };
+    let address = format!("/ui/runs/{}", desk.sweep);
+    desk.browser.tab_to(&format!("e.getAttribute('href') === {}", json!(address))).await.unwrap();
+    desk.browser.enter().await.unwrap();
+    for (button, next) in [("Pause", "Continue"), ("Continue", "Pause")] {
+        desk.tab_to(button).await;
+        // It leads back to the same address.
+        desk.browser.press("Enter").await.unwrap();
+        desk.offers(next).await;
+    }
+
+    desk.browser.evaluate("window.loadedOnce = true").await.unwrap();
+    let paused = desk.deployment.run(&["pause", &desk.sweep]).await.unwrap();
+    assert!(paused.status.success(), "{}", String::from_utf8_lossy(&paused.stderr));
+    desk.offers("Continue").await;
+    assert_eq!(desk.browser.evaluate("window.loadedOnce").await.unwrap(), true, "the page was not loaded again");
+
+    for text in ["Cancel it …", "Cancel the sweep"] {
+        desk.tab_to(text).await;
+        desk.browser.enter().await.unwrap();
+    }
+    assert_eq!(desk.browser.evaluate("location.pathname").await.unwrap(), address.as_str());
+    let status = desk.deployment.status(&desk.sweep).await.unwrap();
+    assert_eq!(status["state"], "cancelled", "{status}");
+    desk.is_content();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_finds_nothing_to_complain_of_in_the_pages_of_a_deployment() {
+    const TEST: &str = "a_browser_finds_nothing_to_complain_of_in_the_pages_of_a_deployment";
+    let Some(mut desk) = Desk::open(TEST).await else { return };
+    let of_sweep = ["", "/leaderboard", "/items", "/endpoints", "/money", "/cancel"];
+    let of_sweep = of_sweep.map(|page| format!("/runs/{}{page}", desk.sweep));
+    let pages = ["/", "/money", "/endpoints", "/schedules", "/login"].map(str::to_owned);
+    for window in Window::ALL {
+        for (at, page) in pages.iter().chain(&of_sweep).enumerate() {
+            desk.browser.open_in(window, &format!("{}{page}", desk.ui)).await.unwrap();
+            let problems = desk.browser.problems(window).await.unwrap();
+            assert!(problems.is_empty(), "{page}, {window}: {problems:?}");
+            desk.browser.keep_screenshot(&format!("deployed-{at}"), window).await.unwrap();
+        }
+    }
+    desk.is_content();
+}
