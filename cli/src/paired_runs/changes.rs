@@ -77,7 +77,8 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
 }
 
 /// Differences in what is measured and by whom, for each benchmark of `cells`: the data, the judge, the models of other roles and of the casts
-/// that play in `cells`, and the outcome of filtered sessions. Scores of both runs are not those of the same test then, and a difference between them says nothing of a model.
+/// that play in `cells`, and the outcome of filtered sessions. Scores of both runs are not those of the same test then, and a difference between
+/// them says nothing of a model.
 pub(crate) fn other_tests(
     a: &EndedRun,
     b: &EndedRun,
