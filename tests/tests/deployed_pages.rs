@@ -1,5 +1,5 @@
-//! Pages of a deployment in a browser: whoever has its token steers a sweep by the keyboard alone, sees what others do while looking, and finds
-//! nothing to complain of.
+//! Pages of a deployment in a browser: whoever has its token steers a sweep by the keyboard alone, sees what others do while looking, annotates
+//! sessions, and finds nothing to complain of.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::time::Duration;
@@ -8,6 +8,8 @@ use regatta_tests::referee::Referee;
 use regatta_tests::regatta::Process;
 use regatta_tests::{Chromium, Deployment, Window, unique_name};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 /// A browser that has logged in to a deployment with a sweep. There is no worker, so that the sweep goes on for as long as anybody looks.
 struct Desk {
@@ -85,6 +87,47 @@ async fn a_sweep_of_a_deployment_is_steered_by_the_keyboard_alone_and_its_page_f
     let status = desk.deployment.status(&desk.sweep).await.unwrap();
     assert_eq!(status["state"], "cancelled", "{status}");
     desk.is_content();
+}
+
+/// The answer to a request of somebody with the deployment's token, whose browser shows its pages.
+async fn asked(deployment: &Deployment, method: &str, path: &str, form: &str) -> String {
+    let (address, token, length) = (deployment.api(), Deployment::TOKEN, form.len());
+    let head = format!("{method} {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n");
+    let of_form = format!(
+        "origin: http://{address}\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: {length}\r\n"
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("{head}{of_form}\r\n{form}").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_annotated_on_the_pages_of_a_deployment_is_fetched_with_the_sweep() {
+    let deployment = Deployment::new().await.unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let spec = referee.spec(deployment.folder.path(), &unique_name("annotated"), 4, "").unwrap();
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let _others = [deployment.start("worker").await.unwrap(), deployment.start("scorer").await.unwrap()];
+    let sweep = deployment.submit(&spec).await.unwrap();
+    let watched = deployment.run(&["watch", &sweep]).await.unwrap();
+    assert!(watched.status.success(), "{}", String::from_utf8_lossy(&watched.stderr));
+
+    let session = format!("/ui/runs/{sweep}/sessions/0/0");
+    for form in ["mark=unsure", "mark=wrong&note=left+out"] {
+        let answer = asked(&deployment, "POST", &format!("{session}/annotate"), form).await;
+        assert!(answer.starts_with("HTTP/1.0 303") || answer.starts_with("HTTP/1.1 303"), "{answer}");
+    }
+    let shown = asked(&deployment, "GET", &session, "").await;
+    assert!(shown.contains("says operator") && shown.contains("left out"), "{shown}");
+
+    let (_, directory) = deployment.finish(&sweep).await.unwrap();
+    let lines = std::fs::read_to_string(directory.join("annotations.jsonl")).unwrap();
+    let marks: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["mark"].clone()).collect();
+    assert_eq!(marks, ["unsure", "wrong"], "{lines}");
+    assert!(lines.contains(r#""by":"operator""#), "{lines}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -13,6 +13,7 @@ mod access;
 mod address;
 pub mod annotations;
 mod assets;
+mod authors;
 pub mod conversation;
 mod differences;
 mod drawing;
@@ -47,6 +48,7 @@ use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
 pub use self::access::{Access, TokenUse};
+pub use self::authors::Authors;
 pub use self::drifts::{DriftError, Drifts};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
@@ -84,6 +86,17 @@ struct Viewer {
     steering: Option<Arc<dyn Steering>>,
     /// Compares the nights of schedules; `None` where nobody does.
     drifts: Option<Arc<dyn Drifts>>,
+    /// Knows who annotates sweeps of a deployment; `None` where nobody does.
+    authors: Option<Arc<dyn Authors>>,
+}
+
+impl Viewer {
+    /// Names `asker` as the author of what is annotated in `run`, if they may.
+    async fn sign(&self, run: &mut Run, asker: &Asker) {
+        if let (Some(authors), Some(annotated)) = (&self.authors, &mut run.annotated) {
+            annotated.by = authors.name(asker).await;
+        }
+    }
 }
 
 /// The pages of `source` below [`ROOT`], for the people that `access` admits. Streams of events end when `stop` fires.
@@ -104,6 +117,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         is_asked_for_token: access.is_asked_for_token(),
         steering: access.steering(),
         drifts: access.drifts(),
+        authors: access.authors(),
     };
     let access = Arc::new(access);
     let pages = Router::new()

@@ -111,10 +111,10 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let coordinator = Arc::new(coordinator);
     let config = ApiConfig { access: access.clone(), verifier, bytes: args.memory.budget(&registry)? };
     let (routes, readers) = router_and_readers(coordinator.clone(), config);
-    let steering = ApiSteering { api: routes.clone(), readers: readers.clone() };
+    let steering = Arc::new(ApiSteering { api: routes.clone(), readers: readers.clone() });
     let drifts = StoredDrifts::new(coordinator.clone(), ledger, blobs);
     let viewers = viewers(&readers, &access, has_tls, asks_for_certificates);
-    let viewers = viewers.with_steering(Arc::new(steering)).with_drifts(Arc::new(drifts));
+    let viewers = viewers.with_steering(steering.clone()).with_authors(steering).with_drifts(Arc::new(drifts));
     let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
     let pages = match access {
         Access::Certificates(_) => pages.layer(middleware::from_fn(move |request, next| {
