@@ -44,9 +44,9 @@ fn sum(widths: &[u16]) -> usize {
 
 /// Widths below which a column breaks what is in it.
 struct Least {
-    /// Its values are whole; its header may be broken between words.
+    /// Below it values are broken; a header may be above it, between words.
     of_values: u16,
-    /// Its words are whole.
+    /// Below it words are broken.
     of_words: u16,
 }
 

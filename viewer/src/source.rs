@@ -51,7 +51,7 @@ pub struct Run {
     pub store: Store,
     /// Directory of a run that has not ended and that no process is at work on; `None` for all others. A deployment goes on with its sweeps.
     pub(crate) interrupted: Option<PathBuf>,
-    /// Its annotations; `None` where there are none to be shown.
+    /// Annotations by people; `None` where there are none to be shown.
     pub(crate) annotated: Option<AnnotatedRun>,
 }
 
