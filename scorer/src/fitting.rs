@@ -44,9 +44,9 @@ fn sum(widths: &[u16]) -> usize {
 
 /// Widths below which a column breaks what is in it.
 struct Least {
-    /// Below it values are broken; a header may be above it, between words.
+    /// Width of the widest line of a value, and of the widest word of the header.
     of_values: u16,
-    /// Below it words are broken.
+    /// Width of the widest word.
     of_words: u16,
 }
 

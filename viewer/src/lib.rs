@@ -2,9 +2,9 @@
 //! verdicts and expected answer, and the differences between two models or runs.
 //!
 //! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else, so
-//! a run's directory and a deployment have the same pages. Nothing here writes to them: people's annotations go to a file of their own in a
-//! run's directory, and what people order of a deployment's sweeps to whoever serves the pages ([`Steering`]). The store counts and pages
-//! lists. A page is complete without script; with it, the page replaces in place the parts that change.
+//! a run's directory and a deployment have the same pages. Nothing here writes to them but people's annotations, which go to a file of their own in a
+//! run's directory, or to objects of their own beside the results of a deployment's sweep. What people order of a deployment's sweeps goes to whoever serves the pages
+//! ([`Steering`]). The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that change.
 //!
 //! A new page is a file in `pages`, a route here, and one among `ROUTES` of `tests/fuzzing/src/pages.rs`. Markup is made with `maud`, which
 //! escapes every value; all output passes through `page`, which makes characters visible that would act on a reader's screen.
@@ -58,6 +58,7 @@ use crate::pages::money::Spending;
 use crate::progress::Rates;
 use crate::remembered::Remembered;
 use crate::selection::Place;
+use crate::source::{AnnotatedRun, AnnotationPlace};
 use crate::turns::Turns;
 
 /// Path prefix of all pages.
@@ -91,10 +92,21 @@ struct Viewer {
 }
 
 impl Viewer {
-    /// Names `asker` as the author of what is annotated in `run`, if they may.
+    /// Names `asker` as the author of what is annotated in a deployment's `run`, if they may. Where nobody knows who looks, its annotations are hidden.
     async fn sign(&self, run: &mut Run, asker: &Asker) {
-        if let (Some(authors), Some(annotated)) = (&self.authors, &mut run.annotated) {
-            annotated.by = authors.name(asker).await;
+        let is_stored = |annotated: &AnnotatedRun| matches!(annotated.place, AnnotationPlace::Sweep(..));
+        if !run.annotated.as_ref().is_some_and(is_stored) {
+            return;
+        }
+        let by = match &self.authors {
+            Some(authors) => authors.name(asker).await,
+            None => {
+                run.annotated = None;
+                return;
+            }
+        };
+        if let Some(annotated) = &mut run.annotated {
+            annotated.by = by;
         }
     }
 }
