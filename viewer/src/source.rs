@@ -75,7 +75,7 @@ pub(crate) enum AnnotationPlace {
 impl fmt::Display for AnnotationPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(f),
+            Self::File(path) => write!(f, "{}", path.display()),
             Self::Sweep(_, sweep) => write!(f, "the annotations of {sweep}"),
         }
     }
