@@ -103,19 +103,19 @@ pub(crate) enum Command {
     Simulate(SimulateArgs),
     /// Hand a sweep to a coordinator
     Submit(SubmitArgs),
-    /// Show how sweeps stand
+    /// Show how the sweeps of a coordinator stand
     Status(StatusArgs),
     /// Say what a deployment or a run waits for, and the next step
     Doctor(DoctorArgs),
-    /// Follow a sweep until it ends; the exit code tells how
+    /// Follow a coordinator's sweep until it ends; the exit code tells how
     Watch(WatchArgs),
-    /// Stop a sweep
+    /// Stop a coordinator's sweep
     Cancel(SweepArgs),
-    /// Pause a sweep: nothing more of it begins until `resume`
+    /// Pause a coordinator's sweep: nothing more of it begins until `resume`
     Pause(SweepArgs),
-    /// Run again what an ended sweep did not measure, or go on with a paused one
+    /// Run again what an ended run or sweep did not measure, or go on with a paused sweep
     Resume(ResumeArgs),
-    /// Lower how many calls a running sweep makes at once at an endpoint
+    /// Lower how many calls a coordinator's sweep makes at once at an endpoint
     Throttle(ThrottleArgs),
     /// Write a run in the formats of others, or fetch what a sweep has left behind
     Export(ExportArgs),
@@ -270,6 +270,10 @@ pub(crate) struct RunArgs {
     /// Ended run with whose values a dry run simulates the rounds of a sweep with a question
     #[arg(long, value_name = "RUN", requires = "dry_run")]
     pub(crate) pilot: Option<PathBuf>,
+    /// Go on in a directory although the spec lacks sessions of it that have a result: they count nowhere, and are paid for again when a
+    /// later spec has them
+    #[arg(long)]
+    pub(crate) leave_out: bool,
     /// Begin without looking first for encoders that do not load, programs that are not there, and keys that are refused
     #[arg(long)]
     pub(crate) no_preflight: bool,

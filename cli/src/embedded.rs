@@ -37,6 +37,7 @@ use crate::simulated::SimulatedEndpoints;
 use crate::system_limits::too_low;
 use crate::trust::{Rights, locks_in};
 
+pub(crate) use changing::Fewer;
 pub(crate) use diagnosis::diagnose;
 use link_tree::link_tree;
 use lock::DirectoryLock;

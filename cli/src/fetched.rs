@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use regatta_files::own_folder;
 use regatta_proto::SweepId;
+use regatta_viewer::annotations::{FILE_NAME, FOLDER};
 
 use crate::client::Client;
 use crate::exit::{BadConfiguration, refused};
 
 pub(crate) use self::whole::{Reach, copy};
 
-/// Documents of a run; all but the transcripts.
+/// Documents of a run; all but the transcripts, and what people annotated.
 const FILES: [&str; 10] = [
     "sweep.lock.yaml",
     "results.jsonl",
@@ -49,10 +50,33 @@ pub(crate) async fn fetch(
         let content = client.file(sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
         written.push(write(directory.join(name), &content)?);
     }
+    written.extend(annotations(client, sweep, directory, &names).await?);
     if with_transcripts {
         written.push(transcripts(client, sweep, directory, &names).await?);
     }
     Ok(written)
+}
+
+/// Writes what people annotated on the coordinator's pages to the file of annotations of the run in `directory`; `None` where there is nothing.
+async fn annotations(
+    client: &Client,
+    sweep: &SweepId,
+    directory: &Path,
+    names: &[String],
+) -> anyhow::Result<Option<PathBuf>> {
+    let mut annotated: Vec<&String> = names.iter().filter(|name| name.starts_with(FOLDER)).collect();
+    if annotated.is_empty() {
+        return Ok(None);
+    }
+    // They are named by their times.
+    annotated.sort_unstable();
+    let mut lines = Vec::new();
+    for name in annotated {
+        let content = client.file(sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
+        lines.extend_from_slice(&content);
+        lines.push(b'\n');
+    }
+    write(directory.join(FILE_NAME), &lines).map(Some)
 }
 
 /// Every message of every session, as compressed segments. Fetched one after the other: they can be large.

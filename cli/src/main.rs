@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     logging::start(&cli.log);
+    output::fit_to_terminal();
     regatta_processes::raise_open_files_limit();
     // Servers that `certify` starts run as other users, and read what it writes for them.
     #[cfg(feature = "certify")]

@@ -6,10 +6,31 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use console::Term;
+use regatta_scorer::USUAL_WIDTH;
 
 /// Lines at the end of the terminal that are drawn again and again. Everything else that is written to standard error stands above them.
 static DRAWN: Mutex<String> = Mutex::new(String::new());
+
+/// Width that tables may have, in columns.
+static WIDTH: AtomicU16 = AtomicU16::new(USUAL_WIDTH);
+
+/// Lets tables be as wide as the terminal that standard output is, or, where it is none, as the variable `COLUMNS` says.
+pub(crate) fn fit_to_terminal() {
+    let of_terminal = Term::stdout().size_checked().map(|(_, width)| width);
+    let told = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    if let Some(width) = of_terminal.or(told) {
+        WIDTH.store(width, Ordering::Relaxed);
+    }
+}
+
+/// Width that tables may have, in columns.
+pub(crate) fn width() -> u16 {
+    WIDTH.load(Ordering::Relaxed)
+}
 
 /// A line a program or a person reads as the result.
 pub(crate) fn line(text: &str) {

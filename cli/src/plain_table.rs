@@ -1,6 +1,9 @@
-//! The look of most tables: rules around the header, and none between rows or columns.
+//! The look of tables: most have rules around the header, and none between rows or columns; all are as wide as the terminal at most.
 
 use comfy_table::{Table, TableComponent, presets};
+use regatta_scorer::fit;
+
+use crate::output;
 
 /// An empty table.
 pub(crate) fn plain_table() -> Table {
@@ -10,4 +13,10 @@ pub(crate) fn plain_table() -> Table {
         .remove_style(TableComponent::HorizontalLines)
         .remove_style(TableComponent::MiddleIntersections);
     table
+}
+
+/// The text of `table`, as wide as the terminal at most, as far as its words allow.
+pub(crate) fn fitted(mut table: Table) -> String {
+    fit(&mut table, output::width());
+    table.to_string()
 }

@@ -1,13 +1,14 @@
-//! The leaderboard as plain text, at most 110 columns wide for models with ordinary names.
+//! The leaderboard as plain text, as wide as a terminal.
 
 use std::ops::Range;
 
 use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent};
+use comfy_table::{CellAlignment, ColumnConstraint, Table, TableComponent};
 use regatta_benchmarks::{Measured, PaperTable};
 use regatta_proto::{CostSum, Evaluator, Money};
 
 use crate::decision::run;
+use crate::fitting::fit;
 use crate::report::numbers::{
     NOTHING as NO_VALUE, WITHHELD, behind, compact, heading, measured, percent, score_with, shown,
 };
@@ -16,17 +17,15 @@ use crate::summary::{BenchmarkTable, LeaderboardRow, Summary, SummaryMetric};
 
 /// Metrics that fit into a line with what stands behind them; of more, each has a line of its own.
 const METRICS: usize = 1;
-/// Widest table, in columns.
-const WIDTH: u16 = 110;
 
 /// All tables of `summary` for terminals: a leaderboard a benchmark and setting under its default evaluator, the comparisons in pairs, and the
-/// tables of the benchmarks' papers.
+/// tables of the benchmarks' papers. Tables are `width` columns wide at most, as far as their words allow.
 #[must_use]
-pub fn render_tables(summary: &Summary) -> String {
+pub fn render_tables(summary: &Summary, width: u16) -> String {
     let mut text = String::new();
     for rows in summary.rows.chunk_by(|one, other| one.benchmark == other.benchmark && one.setting == other.setting) {
         if let Some(first) = rows.first() {
-            text.push_str(&block(summary, first, rows));
+            text.push_str(&block(summary, first, rows, width));
             text.push('\n');
         }
     }
@@ -35,7 +34,7 @@ pub fn render_tables(summary: &Summary) -> String {
         text.push_str(&format!("{}\n\n", pairs.join("\n")));
     }
     for table in summary.tables.iter().filter(|table| is_shown(summary, table)) {
-        text.push_str(&paper_table(table, summary.coverage_min));
+        text.push_str(&paper_table(table, summary.coverage_min, width));
         text.push('\n');
     }
     text.trim_end().to_owned()
@@ -49,27 +48,27 @@ fn is_shown(summary: &Summary, table: &BenchmarkTable) -> bool {
 }
 
 /// Columns of a paper's table that fit beside each other.
-const COLUMNS: usize = 6;
+const COLUMNS: usize = 4;
 
 /// Values with their deviations over trials; intervals are in the report. Wide tables are shown in parts of about as many columns.
-fn paper_table(of: &BenchmarkTable, coverage_min: f64) -> String {
+fn paper_table(of: &BenchmarkTable, coverage_min: f64, width: u16) -> String {
     let paper = &of.table;
     let mut text = format!("{} · {} · {} · mean ± deviation over trials\n", of.benchmark, paper.title, of.evaluator);
     let count = paper.columns.len();
     let each = count.div_ceil(count.div_ceil(COLUMNS).max(1)).max(1);
     for from in (0..count).step_by(each) {
-        text += &part_of_table(paper, from..count.min(from + each), coverage_min);
+        text += &part_of_table(paper, from..count.min(from + each), coverage_min, width);
     }
     paper.notes.iter().for_each(|note| text += &format!("{note}\n"));
     text
 }
 
-fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64) -> String {
+fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64, width: u16) -> String {
     let of = &paper.columns[columns.clone()];
     let mut table = empty_table();
     let mut header = paper.keys.clone();
     header.extend(of.iter().map(|column| heading(&column.label, column.unit)));
-    let width = header.len();
+    let all = header.len();
     table.set_header(header);
     for row in &paper.rows {
         let entries = row.entries.iter().skip(columns.start).zip(of);
@@ -81,7 +80,7 @@ fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64) -
             let ours = Measured { low: None, high: None, ..entry.ours };
             match ours.value {
                 Some(_) if row.coverage < coverage_min => WITHHELD.to_owned(),
-                _ => measured(&ours, column.unit, column.decimals),
+                _ => unbroken(&measured(&ours, column.unit, column.decimals)),
             }
         }));
         table.add_row(line);
@@ -92,13 +91,22 @@ fn part_of_table(paper: &PaperTable, columns: Range<usize>, coverage_min: f64) -
             table.add_row(line);
         }
     }
-    align(&mut table, paper.keys.len()..width);
-    written(&table)
+    align(&mut table, paper.keys.len()..all);
+    written(table, width)
 }
 
-/// The lines of `table`, none with spaces at its end.
-pub(crate) fn written(table: &Table) -> String {
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+/// The lines of `table`, fitted to `width`, none with spaces at its end.
+pub(crate) fn written(mut table: Table, width: u16) -> String {
+    fit(&mut table, width);
+    table.lines().map(|line| format!("{}\n", line.trim_end().replace(UNBROKEN, " "))).collect()
+}
+
+/// A space between which a table breaks no line, until it is written.
+const UNBROKEN: char = '\u{a0}';
+
+/// `value` with its interval, and its deviation, each in one line.
+pub(crate) fn unbroken(value: &str) -> String {
+    value.replace(", ", &format!(",{UNBROKEN}")).replace(" ± ", &format!("{UNBROKEN}±{UNBROKEN}"))
 }
 
 /// Numbers stand to the right, and a model's name stays in one line.
@@ -126,13 +134,13 @@ impl Headline {
         Self {
             name: heading(&metric.metric, metric.unit),
             // The bounds of what is withheld have a line of their own.
-            value: shown(&metric.estimate, metric.unit).replace(" measured, ", " measured,\n"),
+            value: unbroken(&shown(&metric.estimate, metric.unit).replace(" measured, ", " measured,\n")),
             behind: behind(&metric.estimate),
         }
     }
 }
 
-fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> String {
+fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow], width: u16) -> String {
     let evaluator = first.metrics.first().map(|metric| metric.evaluator);
     let shown_metrics = |row: &LeaderboardRow| -> Vec<Headline> {
         let of_default = row.headline().filter(|metric| Some(metric.evaluator) == evaluator);
@@ -185,13 +193,13 @@ fn block(summary: &Summary, first: &LeaderboardRow, rows: &[LeaderboardRow]) -> 
         run(summary, rows),
         summary.level
     );
-    format!("{title}\n{}", written(&table))
+    format!("{title}\n{}", written(table, width))
 }
 
 /// A line above, a line below the header, a line at the end; intervals need the space that verticals would take.
 pub(crate) fn empty_table() -> Table {
     let mut table = Table::new();
-    table.load_preset(NOTHING).set_width(WIDTH).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(NOTHING);
     let lines = [
         TableComponent::TopBorder,
         TableComponent::TopBorderIntersections,

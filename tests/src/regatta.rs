@@ -110,6 +110,8 @@ pub fn program(path: &Path) -> Command {
         ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"].iter().filter_map(|name| Some((*name, std::env::var_os(name)?)));
     let kept: Vec<_> = kept.collect();
     command.env_clear().envs(kept).envs(ALLOCATOR).current_dir(workspace()).stdin(Stdio::null()).kill_on_drop(true);
+    // A row of a table is a line, however wide it is.
+    command.env("COLUMNS", "1000");
     command
 }
 

@@ -89,8 +89,14 @@ async fn further_models_and_items_are_all_that_is_run() {
     let directory = folder.path().join("run");
     run_to(0, &few, &directory).await;
     assert_eq!(referee.calls(), 10);
+    let mut resume = regatta().unwrap();
+    resume.arg("resume").arg(&directory).arg("--spec").arg(&few).args(["--limit", "first:12"]);
+    let resumed = finish(resume).await.unwrap();
+    assert_eq!(resumed.status.code(), Some(0), "{}", said(&resumed));
+    assert!(said(&resumed).contains("kept 10 sessions"), "{}", said(&resumed));
+    assert_eq!(referee.calls(), 12, "a larger limit of the command line");
     let told = run_to(0, &whole, &directory).await;
-    assert!(told.contains("kept 10 sessions") && !told.contains("left out"), "{told}");
+    assert!(told.contains("kept 12 sessions") && !told.contains("left out"), "{told}");
     assert_eq!(referee.calls(), SESSIONS, "the items that were not there before");
     let two = changed(&whole, "two", FURTHER);
     let mut resume = regatta().unwrap();
@@ -106,7 +112,33 @@ async fn further_models_and_items_are_all_that_is_run() {
 }
 
 #[tokio::test]
-async fn what_the_spec_has_no_more_is_in_no_result_and_set_aside() {
+async fn sessions_that_were_paid_for_are_not_left_out_by_a_smaller_spec() {
+    let folder = tempfile::tempdir().unwrap();
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let one = referee.spec(folder.path(), "one", SESSIONS, "").unwrap();
+    let two = changed(&one, "two", FURTHER);
+    let directory = folder.path().join("run");
+    run_to(0, &two, &directory).await;
+    let (before, cost) = (results(&directory), known_cost(&directory));
+    let few = vec!["--limit", "first:10"];
+    for (spec, further, left_out) in [(&one, Vec::new(), SESSIONS), (&two, few, 2 * (SESSIONS - 10))] {
+        let mut command = regatta().unwrap();
+        command.arg("run").arg(spec).arg("--output").arg(&directory).args(further);
+        let refused = finish(command).await.unwrap();
+        let told = said(&refused);
+        assert_eq!(refused.status.code(), Some(78), "{told}");
+        assert!(told.contains(&format!("the spec lacks {left_out} sessions with a result")), "{told}");
+        assert!(told.contains("--output") && told.contains("--leave-out"), "{told}");
+    }
+    // Nothing of it was lost, and nothing is asked again.
+    run_to(0, &two, &directory).await;
+    assert_eq!((results(&directory), known_cost(&directory)), (before, cost));
+    assert_eq!(referee.calls(), 2 * SESSIONS);
+    assert!(!directory.join("before").exists());
+}
+
+#[tokio::test]
+async fn what_the_spec_has_no_more_is_in_no_result_and_set_aside_when_somebody_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
     let one = referee.spec(folder.path(), "one", SESSIONS, "").unwrap();
@@ -114,7 +146,11 @@ async fn what_the_spec_has_no_more_is_in_no_result_and_set_aside() {
     let directory = folder.path().join("run");
     run_to(0, &two, &directory).await;
     let both = results(&directory);
-    let told = run_to(0, &one, &directory).await;
+    let mut resume = regatta().unwrap();
+    resume.arg("resume").arg(&directory).arg("--spec").arg(&one).arg("--leave-out");
+    let resumed = finish(resume).await.unwrap();
+    let told = said(&resumed);
+    assert_eq!(resumed.status.code(), Some(0), "{told}");
     assert!(told.contains("models.main/n is not in the spec any more"), "{told}");
     assert!(told.contains(&format!("left out {SESSIONS} sessions")), "{told}");
     assert_eq!((referee.calls(), known_cost(&directory)), (2 * SESSIONS, referee.billed() / 2));

@@ -16,7 +16,7 @@ use regatta_tests::waiting;
 use regatta_tests::{Deployment, Proxy, Traffic, unique_name};
 use serde_json::Value;
 use sha2::Sha256;
-use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
@@ -310,4 +310,22 @@ async fn over_five_nights_a_changed_model_a_changed_judge_and_a_slow_provider_ar
     let expected = named.map(|cause| cause.into_iter().map(str::to_owned).collect::<BTreeSet<_>>());
     assert_eq!(found, expected, "{drift}");
     assert_eq!(drift["nights"][4]["findings"][0]["evidence"], "measured", "{drift}");
+
+    // The pages draw the same.
+    let drawn = page(&deployment, &format!("/ui/schedules/{name}/drift")).await;
+    assert!(drawn.contains(&format!("<h1>Drift of {name}</h1>")) && drawn.contains("<svg"), "{drawn}");
+    for cause in named.into_iter().flatten() {
+        assert!(drawn.contains(cause), "{cause} is missing in {drawn}");
+    }
+}
+
+/// A page of the coordinator, with the head of the answer.
+async fn page(deployment: &Deployment, path: &str) -> String {
+    let (address, token) = (deployment.api(), Deployment::TOKEN);
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
 }

@@ -17,6 +17,8 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode
 use regatta_serving::RareLine;
 use serde::Deserialize;
 
+use crate::authors::Authors;
+use crate::drifts::Drifts;
 use crate::forms::{self, FormLimit};
 use crate::page::{self, Page};
 use crate::problem::Problem;
@@ -55,13 +57,24 @@ pub struct Access {
     over_tls: bool,
     /// Steers sweeps for those who may.
     steering: Option<Arc<dyn Steering>>,
+    /// Compares the nights of schedules.
+    drifts: Option<Arc<dyn Drifts>>,
+    /// Knows who annotates.
+    authors: Option<Arc<dyn Authors>>,
 }
 
 impl Access {
     /// Everybody on this machine, by the name of the loopback interface. A port that other machines reach must not be served with it.
     #[must_use]
     pub const fn loopback() -> Self {
-        Self { admits: None, asks_for_certificates: false, over_tls: false, steering: None }
+        Self {
+            admits: None,
+            asks_for_certificates: false,
+            over_tls: false,
+            steering: None,
+            drifts: None,
+            authors: None,
+        }
     }
 
     /// Everybody whose token `admits` accepts.
@@ -80,6 +93,26 @@ impl Access {
     #[must_use]
     pub fn with_steering(self, steering: Arc<dyn Steering>) -> Self {
         Self { steering: Some(steering), ..self }
+    }
+
+    /// The same access, with pages of drift that `drifts` makes.
+    #[must_use]
+    pub fn with_drifts(self, drifts: Arc<dyn Drifts>) -> Self {
+        Self { drifts: Some(drifts), ..self }
+    }
+
+    /// The same access, with annotations of sweeps by the people whom `authors` knows.
+    #[must_use]
+    pub fn with_authors(self, authors: Arc<dyn Authors>) -> Self {
+        Self { authors: Some(authors), ..self }
+    }
+
+    pub(crate) fn authors(&self) -> Option<Arc<dyn Authors>> {
+        self.authors.clone()
+    }
+
+    pub(crate) fn drifts(&self) -> Option<Arc<dyn Drifts>> {
+        self.drifts.clone()
     }
 
     pub(crate) fn steering(&self) -> Option<Arc<dyn Steering>> {

@@ -2,9 +2,9 @@
 //! verdicts and expected answer, and the differences between two models or runs.
 //!
 //! Rendered on the server, from the same [`Ledger`](regatta_backends::Ledger) and [`Blobs`](regatta_backends::Blobs) as everything else, so
-//! a run's directory and a deployment have the same pages. Nothing here writes to them: people's annotations go to a file of their own in a
-//! run's directory, and what people order of a deployment's sweeps to whoever serves the pages ([`Steering`]). The store counts and pages
-//! lists. A page is complete without script; with it, the page replaces in place the parts that change.
+//! a run's directory and a deployment have the same pages. Nothing here writes to them but people's annotations, which go to a file of their own in a
+//! run's directory, or to objects of their own beside the results of a deployment's sweep. What people order of a deployment's sweeps goes to whoever serves the pages
+//! ([`Steering`]). The store counts and pages lists. A page is complete without script; with it, the page replaces in place the parts that change.
 //!
 //! A new page is a file in `pages`, a route here, and one among `ROUTES` of `tests/fuzzing/src/pages.rs`. Markup is made with `maud`, which
 //! escapes every value; all output passes through `page`, which makes characters visible that would act on a reader's screen.
@@ -13,9 +13,11 @@ mod access;
 mod address;
 pub mod annotations;
 mod assets;
+mod authors;
 pub mod conversation;
 mod differences;
 mod drawing;
+mod drifts;
 mod forecasts;
 mod forms;
 mod live;
@@ -46,6 +48,8 @@ use regatta_proto::{Clock, ItemIndex};
 use tokio_util::sync::CancellationToken;
 
 pub use self::access::{Access, TokenUse};
+pub use self::authors::Authors;
+pub use self::drifts::{DriftError, Drifts};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
 pub use self::steering::{Asker, Order, Refused, Steering};
@@ -54,6 +58,7 @@ use crate::pages::money::Spending;
 use crate::progress::Rates;
 use crate::remembered::Remembered;
 use crate::selection::Place;
+use crate::source::{AnnotatedRun, AnnotationPlace};
 use crate::turns::Turns;
 
 /// Path prefix of all pages.
@@ -80,6 +85,30 @@ struct Viewer {
     is_asked_for_token: bool,
     /// Steers sweeps for those who may; `None` where nobody does.
     steering: Option<Arc<dyn Steering>>,
+    /// Compares the nights of schedules; `None` where nobody does.
+    drifts: Option<Arc<dyn Drifts>>,
+    /// Knows who annotates sweeps of a deployment; `None` where nobody does.
+    authors: Option<Arc<dyn Authors>>,
+}
+
+impl Viewer {
+    /// Names `asker` as the author of what is annotated in a deployment's `run`, if they may. Where nobody knows who looks, its annotations are hidden.
+    async fn sign(&self, run: &mut Run, asker: &Asker) {
+        let is_stored = |annotated: &AnnotatedRun| matches!(annotated.place, AnnotationPlace::Sweep(..));
+        if !run.annotated.as_ref().is_some_and(is_stored) {
+            return;
+        }
+        let by = match &self.authors {
+            Some(authors) => authors.name(asker).await,
+            None => {
+                run.annotated = None;
+                return;
+            }
+        };
+        if let Some(annotated) = &mut run.annotated {
+            annotated.by = by;
+        }
+    }
 }
 
 /// The pages of `source` below [`ROOT`], for the people that `access` admits. Streams of events end when `stop` fires.
@@ -99,6 +128,8 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         watching: Watching::new(stop),
         is_asked_for_token: access.is_asked_for_token(),
         steering: access.steering(),
+        drifts: access.drifts(),
+        authors: access.authors(),
     };
     let access = Arc::new(access);
     let pages = Router::new()
@@ -106,6 +137,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         .route("/ui/money", get(pages::money::of_all))
         .route("/ui/endpoints", get(pages::all_endpoints::show))
         .route("/ui/schedules", get(pages::schedules::show))
+        .route("/ui/schedules/{schedule}/drift", get(pages::files::drift))
         .route("/ui/runs/{run}", get(pages::run::show))
         .route("/ui/runs/{run}/leaderboard", get(pages::leaderboard::show))
         .route("/ui/runs/{run}/items", get(pages::items::show))

@@ -1,12 +1,12 @@
 //! Errors that become pages.
 
-use std::path::Path;
-
 use axum::http::StatusCode;
 use regatta_backends::{BlobError, LedgerError};
 use regatta_catalog::{CatalogError, SegmentError};
 use regatta_scorer::ScorerError;
 
+use crate::drifts::DriftError;
+use crate::source::AnnotationPlace;
 use crate::steering::Refused;
 
 /// An error page: a status with a sentence that explains it.
@@ -53,8 +53,9 @@ impl Problem {
     }
 
     /// 503: the annotation could not be written.
-    pub(crate) fn unsaved(path: &Path, error: &std::io::Error) -> Self {
-        let sentence = format!("the annotation was not saved: failed to write {}: {error}", path.display());
+    pub(crate) fn unsaved(place: &AnnotationPlace, error: &(dyn std::error::Error + 'static)) -> Self {
+        let error = regatta_proto::causes(error);
+        let sentence = format!("the annotation was not saved: failed to write {place}: {error}");
         tracing::error!(error = %sentence, "failed to write an annotation");
         Self { status: StatusCode::SERVICE_UNAVAILABLE, sentence }
     }
@@ -77,6 +78,15 @@ impl Problem {
 impl From<Refused> for Problem {
     fn from(Refused { status, reason }: Refused) -> Self {
         Self { status, sentence: reason }
+    }
+}
+
+impl From<DriftError> for Problem {
+    fn from(error: DriftError) -> Self {
+        match &error {
+            DriftError::Busy => Self::busy(error.to_string()),
+            DriftError::Failed(_) => Self::of_store(&error),
+        }
     }
 }
 

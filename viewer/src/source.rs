@@ -1,13 +1,14 @@
 //! The stores that sweeps are read from: those of a deployment, or of runs' directories.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use regatta_backends::{Blobs, Ledger, LedgerError, PageMark, PageMarkError, Permits, SweepRow};
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{Cell, Digest, SweepState};
+use regatta_proto::{Cell, Digest, SweepId, SweepState};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
@@ -50,16 +51,34 @@ pub struct Run {
     pub store: Store,
     /// Directory of a run that has not ended and that no process is at work on; `None` for all others. A deployment goes on with its sweeps.
     pub(crate) interrupted: Option<PathBuf>,
-    /// The file of its annotations; `None` where there are none to be shown.
+    /// Annotations by people; `None` where there are none to be shown.
     pub(crate) annotated: Option<AnnotatedRun>,
 }
 
-/// The file of a run's annotations, and the person who adds to it.
-#[derive(Debug, Clone)]
+/// The annotations of a run, and the person who adds to them.
+#[derive(Clone)]
 pub(crate) struct AnnotatedRun {
-    pub(crate) path: PathBuf,
-    /// `None` if nobody is named: annotations are shown, and none is taken.
+    pub(crate) place: AnnotationPlace,
+    /// `None` if nobody is named, or may: annotations are shown, and none is taken.
     pub(crate) by: Option<Annotator>,
+}
+
+/// The place of a run's annotations.
+#[derive(Clone)]
+pub(crate) enum AnnotationPlace {
+    /// A file in the run's directory.
+    File(PathBuf),
+    /// Objects beside the results of a deployment's sweep.
+    Sweep(Blobs, SweepId),
+}
+
+impl fmt::Display for AnnotationPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Sweep(_, sweep) => write!(f, "the annotations of {sweep}"),
+        }
+    }
 }
 
 /// Annotations as far as they can be read.
@@ -71,13 +90,23 @@ pub(crate) struct ReadAnnotations {
 }
 
 impl AnnotatedRun {
-    /// Reads the file. A page is shown all the same if it cannot be read.
+    /// Reads them. A page is shown all the same if they cannot be read.
     pub(crate) async fn read(&self) -> Result<ReadAnnotations, Problem> {
-        let path = self.path.clone();
-        match tokio::task::spawn_blocking(move || annotations::read(&path)).await? {
+        let read = match &self.place {
+            AnnotationPlace::File(path) => {
+                let path = path.clone();
+                let read = tokio::task::spawn_blocking(move || annotations::read(&path)).await?;
+                read.map_err(|error| error.to_string())
+            }
+            AnnotationPlace::Sweep(blobs, sweep) => {
+                let read = annotations::stored::read(blobs, sweep).await;
+                read.map_err(|error| regatta_proto::causes(&error))
+            }
+        };
+        match read {
             Ok(all) => Ok(ReadAnnotations { all, problem: None }),
             Err(error) => {
-                let problem = format!("failed to read {}: {error}", self.path.display());
+                let problem = format!("failed to read {}: {error}", self.place);
                 Ok(ReadAnnotations { all: Annotations::default(), problem: Some(problem) })
             }
         }
@@ -159,7 +188,9 @@ impl Source {
 
 impl Run {
     fn of_deployment(store: &Store, row: SweepRow) -> Self {
-        Self { name: row.id.to_string(), row, store: store.clone(), interrupted: None, annotated: None }
+        let place = AnnotationPlace::Sweep(store.catalog.blobs().clone(), row.id.clone());
+        let annotated = Some(AnnotatedRun { place, by: None });
+        Self { name: row.id.to_string(), row, store: store.clone(), interrupted: None, annotated }
     }
 
     /// `true` while something may happen by itself.
@@ -306,7 +337,8 @@ impl Directories {
         let annotated = match &self.annotations {
             AnnotationUse::Hidden => None,
             AnnotationUse::Shown { by } => {
-                Some(AnnotatedRun { path: path.join(annotations::FILE_NAME), by: by.clone() })
+                let place = AnnotationPlace::File(path.join(annotations::FILE_NAME));
+                Some(AnnotatedRun { place, by: by.clone() })
             }
         };
         Ok(row.map(|row| {

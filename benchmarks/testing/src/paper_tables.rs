@@ -50,11 +50,13 @@ fn text(
     lines.join("\n")
 }
 
-/// Checks that every row has an entry for every column, and every table a name of its own that can be part of an address.
+/// Checks that there are tables with rows, that every row has an entry for every column, and every table a name of its own that can be part of
+/// an address.
 ///
 /// # Panics
 /// If one has not.
 pub fn assert_complete(tables: &[PaperTable]) {
+    assert!(tables.iter().any(|table| !table.rows.is_empty()), "no table has a row");
     let names: BTreeSet<&str> = tables.iter().map(|table| table.name.as_str()).collect();
     assert_eq!(names.len(), tables.len());
     for table in tables {
@@ -70,6 +72,12 @@ mod tests {
     use regatta_benchmarks::{Measured, PaperEntry, Unit};
 
     use super::*;
+
+    #[test]
+    #[should_panic(expected = "no table has a row")]
+    fn no_tables_are_not_complete() {
+        assert_complete(&[]);
+    }
 
     #[test]
     fn a_table_is_printed_to_two_decimals_or_as_people_are_shown_it() {

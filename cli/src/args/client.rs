@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::BoolishValueParser;
 use regatta_coordinator::BudgetChange;
-use regatta_proto::{EndpointName, SweepId};
+use regatta_proto::{EndpointName, Limit, SweepId};
 
 use super::{NoticeArgs, PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
 
@@ -140,6 +140,13 @@ pub(crate) struct ResumeArgs {
     /// Go on with this spec, which may have changed where sessions with a result were asked the same (embedded run)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["budget", "trust"])]
     pub(crate) spec: Option<PathBuf>,
+    /// N items of each benchmark of the spec, as of `regatta run`: more than there are go on with those that are there
+    #[arg(short = 'n', long, value_name = "N", requires = "spec")]
+    pub(crate) limit: Option<Limit>,
+    /// Go on with a spec that lacks sessions of the run that have a result: they count nowhere, and are paid for again when a later spec has
+    /// them
+    #[arg(long, requires = "spec")]
+    pub(crate) leave_out: bool,
     /// Go on without looking first for encoders that do not load, programs that are not there, and keys that are refused (embedded run)
     #[arg(long)]
     pub(crate) no_preflight: bool,

@@ -19,7 +19,7 @@ use self::ratings::{Kind, Ratings};
 use crate::args::AlignArgs;
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::results::{self, ResultLine};
 use crate::run_directory;
 
@@ -140,11 +140,13 @@ fn judged(line: ResultLine, evaluator: Evaluator, score: &str) -> Option<JudgedS
 
 fn render(of: &PaperTable) -> String {
     let mut table = plain_table();
-    table.set_header(of.keys.iter().chain(of.columns.iter().map(|column| &column.label)));
+    // With blanks, so that a header can be broken where there is no room for it.
+    let labels = of.columns.iter().map(|column| column.label.replace('–', " – "));
+    table.set_header(of.keys.iter().cloned().chain(labels));
     for row in &of.rows {
         table.add_row(row.keys.iter().cloned().chain(row.entries.iter().map(entry)));
     }
-    format!("{}\n{table}", of.title)
+    format!("{}\n{}", of.title, fitted(table))
 }
 
 /// `0.84 [0.71, 0.91], paper 0.88`.

@@ -8,6 +8,7 @@ use regatta_backends::AuditRow;
 use crate::args::AuditArgs;
 use crate::client::Client;
 use crate::output;
+use crate::plain_table::fitted;
 
 pub(crate) async fn run(args: AuditArgs) -> anyhow::Result<ExitCode> {
     let mut entries = Client::new(&args.client)?.audit(args.before, args.limit).await?;
@@ -39,7 +40,7 @@ fn table(entries: &[AuditRow]) -> String {
             result,
         ]);
     }
-    table.to_string()
+    fitted(table)
 }
 
 #[cfg(test)]

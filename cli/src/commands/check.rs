@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{Table, presets};
 use regatta_backends::Blobs;
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
@@ -26,6 +26,7 @@ use crate::args::CheckArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::plain_table::fitted;
 use crate::policy::of_person;
 use crate::preflight;
 use crate::spec::{Loaded, check_endpoints, load, not_planned};
@@ -120,7 +121,7 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
         return Ok(());
     }
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["cell", "sessions", "calls", "input tokens", "output tokens", "about", "at most", "judges"]);
     for one in &cells {
         let name = &one.cell;
@@ -136,7 +137,7 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
             judges,
         ]);
     }
-    output::line(&table.to_string());
+    output::line(&fitted(table));
     output::line(&totals(sweep, &cells));
     beside(sweep, &cells).iter().for_each(|line| output::line(line));
     warnings.iter().for_each(|warning| output::line(&format!("warning: {warning}")));

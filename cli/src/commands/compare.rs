@@ -16,7 +16,7 @@ use crate::paired_runs::{
     Answered, Change, Chosen, ComparedCell, ComparedMetric, Distribution, ItemFlips, Scored, Times, changes, compared,
     level, matched,
 };
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 
 /// Items that are named on a terminal; JSON has all.
 const NAMED: usize = 8;
@@ -69,7 +69,7 @@ fn render(of: &Compared<'_>) -> String {
         for change in &of.changes {
             table.add_row([&change.what, &change.a, &change.b]);
         }
-        text += &lines(&table);
+        text += &lines(table);
     }
     if !of.stopped_by_scores.is_empty() {
         text += &format!(
@@ -114,7 +114,7 @@ fn rendered_cell(of: &ComparedCell, level: Level) -> String {
         table.add_row([name, value(metric.a), value(metric.b), difference, p, corrected]);
     }
     add_numbers(&mut table, of);
-    text += &lines(&table);
+    text += &lines(table);
     text += &sessions_note(&of.scored);
     text += &grades_note(of);
     text += &cost_note(of);
@@ -331,8 +331,8 @@ fn table<const N: usize>(header: [&str; N]) -> Table {
     table
 }
 
-fn lines(table: &Table) -> String {
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+fn lines(table: Table) -> String {
+    fitted(table).lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
 #[cfg(test)]

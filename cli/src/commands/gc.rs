@@ -16,6 +16,7 @@ use crate::args::GcArgs;
 use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::plain_table::fitted;
 
 pub(crate) async fn run(args: GcArgs) -> anyhow::Result<ExitCode> {
     if let Some((directory, days)) = args.cache_dir.as_deref().zip(args.cached_days) {
@@ -137,7 +138,8 @@ fn rendered(result: &GcResult) -> String {
     }
     let objects: u64 = result.going.iter().map(|going| going.objects).sum();
     format!(
-        "{table}\n{} sweeps and {objects} objects {goes}, {} sweeps are kept whole{unused}{hint}",
+        "{}\n{} sweeps and {objects} objects {goes}, {} sweeps are kept whole{unused}{hint}",
+        fitted(table),
         result.going.len(),
         result.kept
     )

@@ -11,7 +11,7 @@ use crate::benchmarks::BENCHMARKS;
 use crate::data::built_in;
 use crate::exit::bad_configuration;
 use crate::output;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::price_tables::{price_table, today};
 
 pub(crate) fn run(args: ListArgs) -> anyhow::Result<ExitCode> {
@@ -43,7 +43,7 @@ fn benchmarks() -> String {
             evaluators_of(*benchmark),
         ]);
     }
-    table.to_string()
+    fitted(table)
 }
 
 /// Some take more than they list, as days and casts: what a benchmark's settings may be is in its part of the README.
@@ -54,7 +54,7 @@ fn settings(of: &[&'static dyn Benchmark]) -> String {
             table.add_row([benchmark.name().to_string(), setting.to_string()]);
         }
     }
-    table.to_string()
+    fitted(table)
 }
 
 fn evaluators(of: &[&'static dyn Benchmark]) -> String {
@@ -66,7 +66,7 @@ fn evaluators(of: &[&'static dyn Benchmark]) -> String {
             table.add_row([benchmark.name().to_string(), evaluator.to_string(), is_usual.to_owned()]);
         }
     }
-    table.to_string()
+    fitted(table)
 }
 
 fn evaluators_of(benchmark: &dyn Benchmark) -> String {
@@ -92,8 +92,9 @@ fn models(args: &ModelsArgs) -> anyhow::Result<String> {
     let providers: Vec<&str> = implied_endpoints().collect();
     let meant = if count == 0 { prices.guess(&text) } else { String::new() };
     Ok(format!(
-        "{table}\n{} with a price of {}{meant}. A spec names them as endpoint/model; endpoints that need no entry: {}. Any other \
+        "{}\n{} with a price of {}{meant}. A spec names them as endpoint/model; endpoints that need no entry: {}. Any other \
          model works too, with a price of its own in the spec.",
+        fitted(table),
         counted(count, "model", "models"),
         prices.date(),
         providers.join(", ")

@@ -51,10 +51,13 @@ pub(crate) mod watch;
 
 use regatta_scorer::{Summary, render_decision, render_tables};
 
+use crate::output;
+
 /// Text at the end of a sweep, with all `tables` before it where they are asked for.
 fn decision(summary: &Summary, tables: bool) -> String {
+    let width = output::width();
     match tables {
-        true => format!("{}\n\n{}", render_tables(summary), render_decision(summary)),
-        false => render_decision(summary),
+        true => format!("{}\n\n{}", render_tables(summary, width), render_decision(summary, width)),
+        false => render_decision(summary, width),
     }
 }

@@ -16,7 +16,7 @@ use crate::args::PlanArgs;
 use crate::benchmarks::BENCHMARKS;
 use crate::exit::BadConfiguration;
 use crate::output;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::spec::{check_build, load};
 
 /// Pairs of a pilot that are listed on a terminal; JSON has all.
@@ -342,7 +342,7 @@ fn pairs_table(answer: &Answer) -> Option<String> {
         };
         table.add_row([format!("{} against {}", pair.one, pair.other), power]);
     }
-    Some(format!("{table}{}", left_out(sorted.get(PAIRS_LISTED..).unwrap_or_default())))
+    Some(format!("{}{}", fitted(table), left_out(sorted.get(PAIRS_LISTED..).unwrap_or_default())))
 }
 
 /// A line on the pairs that are not listed; empty where there are none.
@@ -379,5 +379,5 @@ fn render(answers: &[Answer]) -> String {
             number(|advice| advice.nanodollars.map_or_else(|| "unknown".to_owned(), |money| money.to_string())),
         ]);
     }
-    table.to_string()
+    fitted(table)
 }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs};
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::price_tables::{price_table, read_bounded, today};
 
 /// Models that are named in a line about many.
@@ -102,7 +102,7 @@ fn render(models: &BTreeMap<String, Vec<DatedPrice>>) -> String {
             table.add_row(row);
         }
     }
-    table.to_string()
+    fitted(table)
 }
 
 /// Features of a price besides its plain figures, comma-separated.

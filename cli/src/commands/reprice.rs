@@ -22,7 +22,7 @@ use crate::client::Client;
 use crate::exit::bad_configuration;
 use crate::fetched::fetch;
 use crate::output;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::price_tables::price_table;
 use crate::results::read_lines;
 use crate::run_directory;
@@ -262,7 +262,7 @@ fn render(bills: &[Bill]) -> String {
         sum(bills, |bill| bill.repriced).to_string(),
         difference(difference_of_all(bills), bills.iter().map(|bill| bill.comparable).sum()),
     ]);
-    table.to_string()
+    fitted(table)
 }
 
 const fn purpose(of: Purpose) -> &'static str {

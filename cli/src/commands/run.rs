@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::check::Planned;
 use crate::args::{ResultArgs, RunArgs};
 use crate::benchmarks::BENCHMARKS;
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, Fewer};
 use crate::exit::of_state;
 use crate::notice::{Ending, Outcome};
 use crate::signals::Leaving;
@@ -45,7 +45,8 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let planned = run.coordinator.plan(store(&run, loaded).await?).await;
     let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
     trust::remember(&sweep.digest);
-    let change = run.change_to(&sweep).await?;
+    let fewer = if args.leave_out { Fewer::LeaveOut } else { Fewer::Refuse };
+    let change = run.change_to(&sweep, fewer).await?;
     if !args.no_preflight {
         // Before the sweep is entered, or takes the place of another: the directory takes the spec once it is corrected.
         preflight::before_sessions(&run, &sweep, &leaving).await?;

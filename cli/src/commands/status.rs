@@ -11,6 +11,7 @@ use regatta_scorer::render_decided_so_far;
 use crate::args::StatusArgs;
 use crate::client::Client;
 use crate::output;
+use crate::plain_table::fitted;
 use crate::run_directory::no_sweep;
 
 pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
@@ -34,7 +35,7 @@ pub(crate) async fn run(args: StatusArgs) -> anyhow::Result<ExitCode> {
                     let state = if is_paused { format!("{}, paused", row.state) } else { row.state.to_string() };
                     table.add_row([row.id.to_string(), state, owner, submitted, ended]);
                 }
-                output::line(&table.to_string());
+                output::line(&fitted(table));
             }
         }
     }
@@ -103,7 +104,7 @@ fn describe(status: &SweepStatus) -> String {
         lines.push(rendered.headline);
         lines.extend(rendered.lines.iter().map(|line| format!("  {line}")));
     }
-    lines.push(table.to_string());
+    lines.push(fitted(table));
     lines.join("\n")
 }
 

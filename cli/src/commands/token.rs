@@ -15,6 +15,7 @@ use crate::args::{CreateTokenArgs, QuotaLimits, TokenArgs, TokenCommand};
 use crate::client::Client;
 use crate::exit::BadConfiguration;
 use crate::output;
+use crate::plain_table::fitted;
 
 pub(crate) async fn run(args: TokenArgs) -> anyhow::Result<ExitCode> {
     match args.what {
@@ -147,7 +148,7 @@ fn tables(list: &TokenList, now: Timestamp) -> String {
         let granted_sessions = row.granted_sessions.to_string();
         owners.add_row([row.owner.to_string(), granted, budget, granted_sessions, sessions, stored, storage]);
     }
-    format!("{tokens}\n\n{owners}")
+    format!("{}\n\n{}", fitted(tokens), fitted(owners))
 }
 
 fn table(header: &[&str]) -> Table {

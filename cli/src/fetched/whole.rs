@@ -7,7 +7,9 @@ use anyhow::Context;
 use regatta_catalog::{InputKind, StoredTranscript, Sweep, store_input};
 use regatta_proto::{CellIndex, Digest, ItemIndex, ModelRef, Outcome, SweepId, counted};
 use regatta_scorer::WantedVerdicts;
+use regatta_viewer::annotations::FOLDER;
 
+use super::annotations;
 use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::{BadConfiguration, bad_configuration};
@@ -52,7 +54,8 @@ async fn copy_into(run: &Embedded, client: &Client, sweep: &SweepId, directory: 
             return Err(BadConfiguration(problem).into());
         }
     }
-    for name in &names {
+    annotations(client, sweep, directory, &names).await?;
+    for name in names.iter().filter(|name| !name.starts_with(FOLDER)) {
         let content = client.file(sweep, name).await?.with_context(|| format!("{name} has gone meanwhile"))?;
         run.catalog().blobs().put(&format!("sweeps/{sweep}/{name}"), content).await?;
     }

@@ -77,8 +77,9 @@ pub(crate) fn changes(a: &EndedRun, b: &EndedRun, cells: &[MatchedCell]) -> anyh
     Ok(found.0)
 }
 
-/// Differences in what is measured and by whom, for each benchmark of `cells`: the data, the judge, the models of other roles, and the outcome
-/// of filtered sessions. Scores of both runs are not those of the same test then, and a difference between them says nothing of a model.
+/// Differences in what is measured and by whom, for each benchmark of `cells`: the data, the judge, the models of other roles and of the casts
+/// that play in `cells`, and the outcome of filtered sessions. Scores of both runs are not those of the same test then, and a difference between
+/// them says nothing of a model.
 pub(crate) fn other_tests(
     a: &EndedRun,
     b: &EndedRun,
@@ -90,9 +91,17 @@ pub(crate) fn other_tests(
         let mut found = Changes::default();
         found.add("data", &of_a.dataset, &of_b.dataset)?;
         found.add("filtered", &a.lock.filtered, &b.lock.filtered)?;
+        let here = cells.iter().filter(|cell| cell.benchmark == *name);
+        let played: BTreeSet<&str> = here.filter_map(|cell| cell.setting.cast()).collect();
+        let casts = |of: &BenchmarkLock| -> BTreeMap<String, ModelSpec> {
+            let played = of.casts.iter().filter(|(cast, _)| played.contains(cast.as_str()));
+            let members = played.flat_map(|(cast, members)| members.iter().map(move |member| (cast, member)));
+            members.map(|(cast, (member, model))| (format!("{cast}.{member}"), unpriced(model.clone()))).collect()
+        };
         // Under the name of one sweep, so that what no spec tells of an endpoint is no difference.
         let answerers = |lock: &SweepLock, of: &BenchmarkLock| -> BTreeMap<String, Option<Answerer>> {
             let asked = of.judge.iter().flat_map(Judge::members).chain(of.roles.iter().map(|(_, model)| model.clone()));
+            let asked = asked.chain(casts(of).into_values());
             let answerer = |model: &ModelSpec| {
                 let endpoint = lock.endpoints.get(&model.id.endpoint)?;
                 Some(Answerer::new(endpoint, &model.id.model, &a.lock.name))
@@ -104,6 +113,7 @@ pub(crate) fn other_tests(
         };
         found.add("judge", &of_a.judge.clone().map(without_prices), &of_b.judge.clone().map(without_prices))?;
         found.add("other roles", &roles(of_a), &roles(of_b))?;
+        found.add("casts", &casts(of_a), &casts(of_b))?;
         let (of_a, of_b) = (answerers(&a.lock, of_a), answerers(&b.lock, of_b));
         for (model, answerer) in &of_a {
             if of_b.get(model).is_some_and(|other| other != answerer) {

@@ -21,6 +21,7 @@ use regatta_viewer::{Source, Store, TokenUse};
 use tokio_util::sync::CancellationToken;
 
 use super::certificates;
+use super::drift_pages::StoredDrifts;
 use super::night_gate::StoredNights;
 use super::policy::CoordinatorPolicy;
 use super::steering::ApiSteering;
@@ -93,6 +94,7 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
         let blobs = services::blobs(&args.blobs, &readiness).await?;
         let catalog = Catalog::new(blobs.clone(), benchmarks);
         let store = Store { ledger: ledger.clone(), catalog: catalog.clone(), permits: Some(permits.clone()) };
+        let of_nights = (ledger.clone(), blobs.clone());
         let scheduling = Scheduling { gate: Arc::new(StoredNights::new(blobs.clone())), messenger: Arc::new(channels) };
         let coordinator = Coordinator::new(
             config,
@@ -105,16 +107,18 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
             price_book(args.prices.as_deref())?,
         );
         let coordinator = coordinator.with_scheduling(scheduling).with_quotas(quotas);
-        Ok::<_, anyhow::Error>((coordinator, Source::Deployment(store)))
+        Ok::<_, anyhow::Error>((coordinator, Source::Deployment(store), of_nights))
     };
     let Some(coordinator) = leaving.drain.run_until_cancelled(connect).await else { return Ok(ExitCode::SUCCESS) };
-    let (mut coordinator, source) = coordinator?;
+    let (mut coordinator, source, (ledger, blobs)) = coordinator?;
     coordinator.trace_to(traces.tracer("regatta.coordinator"));
     let coordinator = Arc::new(coordinator);
     let config = ApiConfig { access: access.clone(), verifier, bytes: args.memory.budget(&registry)? };
     let (routes, readers) = router_and_readers(coordinator.clone(), config);
-    let steering = ApiSteering { api: routes.clone(), readers: readers.clone() };
-    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates).with_steering(Arc::new(steering));
+    let steering = Arc::new(ApiSteering { api: routes.clone(), readers: readers.clone() });
+    let drifts = StoredDrifts::new(coordinator.clone(), ledger, blobs);
+    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates);
+    let viewers = viewers.with_steering(steering.clone()).with_authors(steering).with_drifts(Arc::new(drifts));
     let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
     let pages = match access {
         Access::Certificates(_) => pages.layer(middleware::from_fn(move |request, next| {

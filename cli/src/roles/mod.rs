@@ -5,6 +5,7 @@ mod certificates;
 mod channels;
 pub(crate) mod coordinator;
 mod diagnosis;
+mod drift_pages;
 mod night_gate;
 mod oidc;
 mod policy;

@@ -1,4 +1,4 @@
-//! Steering of sweeps from the coordinator's pages. What a page asks for is asked of the API, in this process and with the credential that came
+//! Steering of sweeps from the coordinator's pages, and the names under which people annotate there. What a page asks for is asked of the API, in this process and with the credential that came
 //! with the page: rights, owners, limits and the audit log are the API's alone.
 
 use axum::Router;
@@ -8,7 +8,8 @@ use axum::response::Response;
 use futures::future::BoxFuture;
 use regatta_coordinator::{BudgetChange, ConcurrencyChange, PeerCertificate, Readers, Resumption};
 use regatta_proto::{OwnerName, SweepId};
-use regatta_viewer::{Asker, Order, Refused, Steering};
+use regatta_viewer::annotations::Annotator;
+use regatta_viewer::{Asker, Authors, Order, Refused, Steering};
 use serde::Deserialize;
 use tower::ServiceExt as _;
 
@@ -41,6 +42,16 @@ impl Steering for ApiSteering {
                 status if status.is_success() => Ok(()),
                 status => Err(Refused { status, reason: reason(response).await }),
             }
+        })
+    }
+}
+
+impl Authors for ApiSteering {
+    fn name<'a>(&'a self, asker: &'a Asker) -> BoxFuture<'a, Option<Annotator>> {
+        Box::pin(async move {
+            let certificate = asker.extensions.get::<PeerCertificate>();
+            let owner = self.readers.submitter(asker.token.as_deref(), certificate).await?;
+            owner.as_str().parse().ok()
         })
     }
 }

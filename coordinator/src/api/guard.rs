@@ -136,14 +136,29 @@ impl Readers {
         owner: Option<&'a OwnerName>,
     ) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let mut headers = HeaderMap::new();
-            if let Some(token) = token {
-                let Ok(credential) = HeaderValue::from_str(&format!("Bearer {token}")) else { return false };
-                headers.insert(header::AUTHORIZATION, credential);
-            }
-            let identified = self.0.identify(&headers, certificate).await;
-            identified.is_ok_and(|principal| principal.may_change(owner))
+            self.identified(token, certificate).await.is_some_and(|principal| principal.may_change(owner))
         })
+    }
+
+    /// The owner as whom whoever shows `token` or `certificate` may submit, and so annotate what others have submitted; `None` for readers. A
+    /// refusal is not written down, as above.
+    pub fn submitter<'a>(
+        &'a self,
+        token: Option<&'a str>,
+        certificate: Option<&'a PeerCertificate>,
+    ) -> BoxFuture<'a, Option<OwnerName>> {
+        Box::pin(async move {
+            let principal = self.identified(token, certificate).await?;
+            principal.scopes.allow(Scope::Submit).then_some(principal.owner)
+        })
+    }
+
+    async fn identified(&self, token: Option<&str>, certificate: Option<&PeerCertificate>) -> Option<Principal> {
+        let mut headers = HeaderMap::new();
+        if let Some(token) = token {
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}")).ok()?);
+        }
+        self.0.identify(&headers, certificate).await.ok()
     }
 
     async fn by_token(&self, token: &str, method: &Method, path: &str) -> Option<Principal> {

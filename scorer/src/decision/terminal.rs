@@ -4,7 +4,7 @@ use regatta_proto::CostSum;
 
 use super::{Contest, basis, contests, coverage, failures, flags, score_columns, sentences};
 use crate::decided::{headline, sentences as answers};
-use crate::leaderboard::{align, empty_table, in_short, written};
+use crate::leaderboard::{align, empty_table, in_short, unbroken, written};
 use crate::report::costs::saved;
 use crate::report::filtered;
 use crate::report::numbers::{
@@ -13,9 +13,10 @@ use crate::report::numbers::{
 use crate::report::running;
 use crate::summary::{Standing, Summary};
 
-/// One ranking of the models, a sentence on every alternative, what failed, and what it took.
+/// One ranking of the models, a sentence on every alternative, what failed, and what it took. Tables are `width` columns wide at most, as far as
+/// their words allow.
 #[must_use]
-pub fn render_decision(summary: &Summary) -> String {
+pub fn render_decision(summary: &Summary, width: u16) -> String {
     let contests = contests(summary);
     let mut text = String::new();
     if let Some(decided) = &summary.decided {
@@ -23,7 +24,7 @@ pub fn render_decision(summary: &Summary) -> String {
         answers(decided).iter().for_each(|line| text += &format!("  {line}\n"));
         text.push('\n');
     }
-    text += &format!("{}\n{}", basis(summary, &contests).join("\n"), ranking(summary, &contests));
+    text += &format!("{}\n{}", basis(summary, &contests).join("\n"), ranking(summary, &contests, width));
     let parts = [(sentences(summary), ""), (failures(summary), "failed: ")];
     for (lines, before) in parts {
         if !lines.is_empty() {
@@ -39,7 +40,7 @@ pub fn render_decision(summary: &Summary) -> String {
     text
 }
 
-fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
+fn ranking(summary: &Summary, contests: &[Contest<'_>], width: u16) -> String {
     let scores = score_columns(contests);
     let is_ranked = summary.standings.iter().any(|standing| standing.rank.is_some());
     let has_flags = summary.standings.iter().any(|standing| !flags(&standing.flags).is_empty());
@@ -72,14 +73,14 @@ fn ranking(summary: &Summary, contests: &[Contest<'_>]) -> String {
         table.add_row(line);
     }
     align(&mut table, names..columns);
-    written(&table)
+    written(table, width)
 }
 
 /// A score; its interval too, if it is the only one. The bounds of what is withheld have a line of their own.
 fn value(summary: &Summary, contest: &Contest<'_>, standing: &Standing, is_only: bool) -> String {
     match contest.value(summary, &standing.model) {
         None => NOTHING.to_owned(),
-        Some((estimate, unit)) if is_only => shown(&estimate, unit).replace(" measured, ", " measured,\n"),
+        Some((estimate, unit)) if is_only => unbroken(&shown(&estimate, unit).replace(" measured, ", " measured,\n")),
         Some((estimate, unit)) => brief(&estimate, unit),
     }
 }

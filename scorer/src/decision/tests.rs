@@ -376,7 +376,7 @@ fn the_sample_is_that_of_all_models_where_a_sweep_ran_more_of_some() {
         head(&found),
         "By f1_chain of worfbench · two-shot, 2 to 4 items in 1 to 4 clusters × up to 2 trials, evaluator official."
     );
-    let board = crate::render_tables(&found);
+    let board = crate::render_tables(&found, crate::USUAL_WIDTH);
     assert!(board.contains(" · official · 2 to 4 items × up to 2 trials · "), "{board}");
 }
 

@@ -212,7 +212,7 @@ fn answers_of_the_cache_make_no_model_cheap_or_fast_and_that_is_said() {
     assert_eq!((of_two.cost, of_two.cost_per_session), (CostSum::default(), None), "nobody paid for it now");
     let note = format!("x/two in worfbench two-shot: {0} of {0} sessions with a score have answers of", row.cached);
     assert!(found.notes.iter().any(|found| found.starts_with(&note)), "{:?}", found.notes);
-    let card = crate::render_decision(&found);
+    let card = crate::render_decision(&found, crate::USUAL_WIDTH);
     assert!(card.lines().any(|line| line.contains("x/two") && line.contains(" cached ")), "{card}");
 }
 

@@ -19,7 +19,7 @@ const REQUESTS_MAX: usize = 2;
 /// Method and path of a route of the pages.
 type Route = (&'static str, &'static str);
 
-const ROUTES: [Route; 22] = [
+const ROUTES: [Route; 23] = [
     ("GET", "/ui/"),
     ("GET", "/ui/money"),
     ("GET", "/ui/schedules"),
@@ -42,6 +42,7 @@ const ROUTES: [Route; 22] = [
     ("GET", "/ui/runs/\u{1d}/cancel"),
     ("POST", "/ui/runs/\u{1d}/steer"),
     ("GET", "/ui/endpoints"),
+    ("GET", "/ui/schedules/nightly/drift"),
 ];
 
 /// Media types in which a browser looks for markup.
@@ -175,9 +176,10 @@ mod tests {
                 let path = String::from_utf8(path).unwrap();
                 let form = if path == "/ui/login" { format!("token={TOKEN}") } else { "note=x".to_owned() };
                 let (status, said) = answer(site, method, &path, &form);
-                // The run has not ended, its benchmark draws no pictures, a deployment's sweeps are not annotated, and nobody steers here.
-                let may_be_missing =
-                    ["/report", "/pictures/0", "/annotate", "/cancel", "/steer"].iter().any(|end| path.ends_with(end));
+                // The run has not ended, its benchmark draws no pictures, there is no schedule, and nobody annotates a deployment's sweeps or steers
+                // them here.
+                let may_be_missing = ["/report", "/pictures/0", "/annotate", "/cancel", "/steer", "/drift"];
+                let may_be_missing = may_be_missing.iter().any(|end| path.ends_with(end));
                 let is_missing = status == StatusCode::NOT_FOUND && may_be_missing;
                 assert!(
                     status.is_success() || status.is_redirection() || is_missing,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regatta_export::{Beside, Export, Format, Run};
 use regatta_proto::Digest;
-use regatta_scorer::{Measures, Summary, render_decision, render_tables};
+use regatta_scorer::{Measures, Summary, USUAL_WIDTH, render_decision, render_tables};
 use serde_json::Value;
 
 use crate::edits::edited;
@@ -62,7 +62,7 @@ pub(crate) fn summary(mut input: Input<'_>) {
     if let Ok(summary) = Summary::from_json(&document) {
         let written = serde_json::to_vec(&summary).unwrap();
         assert_eq!(serde_json::to_vec(&Summary::from_json(&written).unwrap()).unwrap(), written);
-        drop(render_tables(&summary));
-        drop(render_decision(&summary));
+        drop(render_tables(&summary, USUAL_WIDTH));
+        drop(render_decision(&summary, USUAL_WIDTH));
     }
 }

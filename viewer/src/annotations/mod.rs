@@ -1,4 +1,4 @@
-//! Annotations by people: a mark, a rating and a note on a session, in a file of the run.
+//! Annotations by people: a mark, a rating and a note on a session, in a file of the run, or, of a deployment's sweep, in objects beside its results.
 //!
 //! The file is JSONL, in the run's directory beside `results.jsonl`. Lines are only added, by the pages and by whoever edits it; of a
 //! person's lines about a session the last one counts. Sessions are named as in `results.jsonl`, not by their positions, so that lines can
@@ -6,12 +6,14 @@
 
 mod file;
 mod line;
+pub(crate) mod stored;
 pub(crate) mod text;
 
 use std::collections::BTreeMap;
 
 pub use self::file::{FILE_NAME, append, read};
 pub use self::line::{Annotation, Mark, SessionName};
+pub use self::stored::FOLDER;
 pub use self::text::{Annotator, Note, TextError};
 
 /// A line that is no annotation.

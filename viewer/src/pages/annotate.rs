@@ -1,4 +1,4 @@
-//! Takes a person's annotation of a session: the one request that changes something, in a file of the run.
+//! Takes a person's annotation of a session, into a file of the run, or beside the results of a deployment's sweep.
 
 use axum::extract::rejection::FormRejection;
 use axum::extract::{Form, Path, Query, State};
@@ -10,10 +10,12 @@ use super::annotations::{NEXT, Steps, Toward};
 use super::items::wanted::Wanted;
 use super::located::{Located, locate};
 use crate::address;
-use crate::annotations::{self, Annotation, Annotator, Mark, Note, SessionName};
+use crate::annotations::stored::{self, STORED_MAX};
+use crate::annotations::{self, Annotation, Annotations, Annotator, Mark, Note, SessionName};
 use crate::forms::FormLimit;
 use crate::problem::Problem;
-use crate::source::AnnotatedRun;
+use crate::source::{AnnotatedRun, AnnotationPlace};
+use crate::steering::Asker;
 use crate::{Viewer, selection};
 
 /// Longest body of the form, in bytes: a note of 4,000 characters of four bytes each, percent-encoded, and the fields beside it.
@@ -33,17 +35,22 @@ pub(crate) struct Given {
 
 pub(crate) async fn annotate(
     State(viewer): State<Viewer>,
+    asker: Asker,
     Path((name, cell, item)): Path<(String, u32, u32)>,
     Query(wanted): Query<Wanted>,
     given: Result<Form<Given>, FormRejection>,
 ) -> Result<Response, Problem> {
     let Form(given) = given.map_err(|error| Problem::wrong(format!("this is no annotation: {}", error.body_text())))?;
-    let located = locate(&viewer, &name, cell, item).await?;
+    let mut located = locate(&viewer, &name, cell, item).await?;
+    viewer.sign(&mut located.run, &asker).await;
     let Some(annotated) = &located.run.annotated else {
         return Err(Problem::missing("sessions of this run are not annotated here; they are where its directory is"));
     };
     let Some(by) = annotated.by.clone() else {
-        return Err(Problem::refused("the annotation has no author; start the viewer with --as NAME"));
+        return Err(Problem::refused(match &annotated.place {
+            AnnotationPlace::File(_) => "the annotation has no author; start the viewer with --as NAME",
+            AnnotationPlace::Sweep(..) => "sessions are annotated with a token, or a certificate, that may submit",
+        }));
     };
     let Located { run, cell, item, .. } = &located;
     if run.store.ledger.session(&run.row.id, cell.index, *item).await?.is_none() {
@@ -71,24 +78,59 @@ fn name_of(located: &Located) -> Result<SessionName, Problem> {
     selection::name(&located.sweep, place).ok_or_else(|| Problem::missing("the data set has no such item"))
 }
 
-/// Adds the annotation to the file, unless the person's last one says the same.
+/// News in an annotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    /// The person's last one says the same.
+    Nothing,
+    /// It is empty, and takes nothing back.
+    Empty,
+    /// It is to be added.
+    Something,
+}
+
+fn news(annotation: &Annotation, known: &Annotations) -> News {
+    let latest = known.latest();
+    let before = latest.get(&annotation.session).and_then(|people| people.get(&annotation.by));
+    let says = |of: &Annotation| (of.mark, of.rating, of.note.clone());
+    match before {
+        Some((_, before)) if says(before) == says(annotation) => News::Nothing,
+        None if annotation.is_empty() => News::Empty,
+        Some(_) | None => News::Something,
+    }
+}
+
+/// Adds the annotation to the others, unless the person's last one says the same.
 async fn save(annotated: &AnnotatedRun, annotation: Annotation) -> Result<(), Problem> {
-    let path = annotated.path.clone();
-    let failed = |error: std::io::Error| Problem::unsaved(&annotated.path, &error);
-    let done = tokio::task::spawn_blocking(move || {
-        let known = annotations::read(&path)?;
-        let latest = known.latest();
-        let before = latest.get(&annotation.session).and_then(|people| people.get(&annotation.by));
-        let says = |of: &Annotation| (of.mark, of.rating, of.note.clone());
-        match before {
-            Some((_, before)) if says(before) == says(&annotation) => Ok(true),
-            None if annotation.is_empty() => Ok(false),
-            Some(_) | None => annotations::append(&path, &annotation).map(|()| true),
+    let found = match &annotated.place {
+        AnnotationPlace::File(path) => {
+            let path = path.clone();
+            let done = tokio::task::spawn_blocking(move || {
+                let found = news(&annotation, &annotations::read(&path)?);
+                if found == News::Something {
+                    annotations::append(&path, &annotation)?;
+                }
+                Ok::<_, std::io::Error>(found)
+            });
+            done.await?.map_err(|error| Problem::unsaved(&annotated.place, &error))?
         }
-    });
-    match done.await?.map_err(failed)? {
-        true => Ok(()),
-        false => Err(Problem::wrong("the annotation is empty: choose a mark, give a rating or write a note")),
+        AnnotationPlace::Sweep(blobs, sweep) => {
+            let known = stored::read(blobs, sweep).await?;
+            let found = news(&annotation, &known);
+            if found == News::Something {
+                if known.lines.len() >= STORED_MAX {
+                    let full = format!("the sweep has {STORED_MAX} annotations, and takes no more");
+                    return Err(Problem::too_large(full));
+                }
+                let added = stored::add(blobs, sweep, &annotation).await;
+                added.map_err(|error| Problem::unsaved(&annotated.place, &error))?;
+            }
+            found
+        }
+    };
+    match found {
+        News::Nothing | News::Something => Ok(()),
+        News::Empty => Err(Problem::wrong("the annotation is empty: choose a mark, give a rating or write a note")),
     }
 }
 

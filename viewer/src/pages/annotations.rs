@@ -14,7 +14,7 @@ use crate::page::scrolled;
 use crate::problem::Problem;
 use crate::searching::{STEP_TIME_MAX, search};
 use crate::selection::{self, Annotated, Place, is_done};
-use crate::source::{AnnotatedRun, ReadAnnotations, Run};
+use crate::source::{AnnotatedRun, AnnotationPlace, ReadAnnotations, Run};
 use crate::{Viewer, address, numbers};
 
 /// Value of the button that leads on.
@@ -109,7 +109,12 @@ pub(super) async fn section(viewer: &Viewer, located: &Located, wanted: &Wanted)
                 (standing(&steps, annotated.by.as_ref()))
                 @match &annotated.by {
                     Some(by) => { (form(located, wanted, by, mine)) }
-                    None => { p.hint { "Start the viewer with " code { "--as NAME" } " to annotate." } }
+                    None => {
+                        @match &annotated.place {
+                            AnnotationPlace::File(_) => { p.hint { "Start the viewer with " code { "--as NAME" } " to annotate." } }
+                            AnnotationPlace::Sweep(..) => { p.hint { "Sessions are annotated with a token, or a certificate, that may submit." } }
+                        }
+                    }
                 }
                 (history(&said))
             }
@@ -211,7 +216,7 @@ pub(super) fn problems(annotated: &AnnotatedRun, read: &ReadAnnotations) -> Mark
         @if !unreadable.is_empty() {
             div.notice {
                 p {
-                    (numbers::counted(unreadable.len() as u64, "line", "lines")) " of " (annotated.path.display())
+                    (numbers::counted(unreadable.len() as u64, "line", "lines")) " of " (annotated.place)
                     " cannot be read, and stay as they are:"
                 }
                 ul {
@@ -262,7 +267,7 @@ mod tests {
     #[test]
     fn lines_that_cannot_be_read_are_named_and_not_too_many() {
         let path = PathBuf::from("runs/mine/annotations.jsonl");
-        let annotated = AnnotatedRun { path, by: None };
+        let annotated = AnnotatedRun { place: AnnotationPlace::File(path), by: None };
         let all = Annotations::parse("{}\n".repeat(7).as_bytes());
         let read = ReadAnnotations { all, problem: Some("failed to read it: a reason".to_owned()) };
         insta::assert_snapshot!(lines(problems(&annotated, &read)));

@@ -24,14 +24,17 @@ use crate::problem::Problem;
 use crate::searching::{TIME_MAX, search};
 use crate::selection::{self, Place};
 use crate::source::{ReadAnnotations, Run};
+use crate::steering::Asker;
 use crate::{Viewer, address, numbers, progress};
 
 pub(crate) async fn show(
     State(viewer): State<Viewer>,
+    asker: Asker,
     Path(name): Path<String>,
     Query(wanted): Query<Wanted>,
 ) -> Result<Response, Problem> {
-    let run = viewer.source.run(&name).await?;
+    let mut run = viewer.source.run(&name).await?;
+    viewer.sign(&mut run, &asker).await;
     let sweep = run.sweep().await?;
     let (benchmark, setting) = wanted.group();
     let group = group::chosen(&sweep, benchmark, setting)?;

@@ -24,7 +24,8 @@ pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Probl
             let schedules = store.ledger.schedules_after(None, SCHEDULES_MAX + 1).await?;
             let mut parts = Vec::new();
             for schedule in schedules.iter().take(SCHEDULES_MAX as usize) {
-                parts.push(of_schedule(schedule, &store.ledger.ticks(&schedule.name, TICKS).await?));
+                let ticks = store.ledger.ticks(&schedule.name, TICKS).await?;
+                parts.push(of_schedule(schedule, &ticks, viewer.drifts.is_some()));
             }
             html! {
                 h1 { "Schedules" }
@@ -38,11 +39,16 @@ pub(crate) async fn show(State(viewer): State<Viewer>) -> Result<Response, Probl
     Ok(page::respond(page))
 }
 
-fn of_schedule(schedule: &ScheduleRow, ticks: &[TickRow]) -> Markup {
+fn of_schedule(schedule: &ScheduleRow, ticks: &[TickRow], has_drift: bool) -> Markup {
+    let drift = format!("/ui/schedules/{}/drift", address::part(schedule.name.as_str()));
     html! {
         section {
             h2 { (schedule.name) @if schedule.is_paused { " " span.tag.flag { "paused" } } }
-            p.hint { (schedule.judged) " nights judged by a gate. For what changed between nights: " code { "regatta drift " (schedule.name) } }
+            p.hint {
+                (schedule.judged) " nights judged by a gate. "
+                @if has_drift { a href=(drift) { "What changed between nights" } ", drawn; " code { "regatta drift " (schedule.name) } " says the same in words." }
+                @else { "For what changed between nights: " code { "regatta drift " (schedule.name) } }
+            }
             (scrolled("Nights", html! {
                 table {
                     thead { tr { th scope="col" { "Tick" } th scope="col" { "State" } th scope="col" { "Sweep" } th.number scope="col" { "Spent" } th scope="col" { "Outcome" } } }

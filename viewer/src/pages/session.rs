@@ -18,6 +18,7 @@ use crate::conversation::{Part, parts};
 use crate::page::{self, Page, Tab, said, scrolled};
 use crate::problem::Problem;
 use crate::source::Run;
+use crate::steering::Asker;
 use crate::{Viewer, address, differences, drawing, numbers};
 
 /// Most parts of a conversation shown; the transcript has all.
@@ -62,10 +63,12 @@ async fn read(run: &Run, place: &TranscriptRef) -> Result<Option<Transcript>, Pr
 
 pub(crate) async fn show(
     State(viewer): State<Viewer>,
+    asker: Asker,
     Path((name, cell, item)): Path<(String, u32, u32)>,
     Query(wanted): Query<Wanted>,
 ) -> Result<Response, Problem> {
-    let found = find(&viewer, &name, cell, item).await?;
+    let mut found = find(&viewer, &name, cell, item).await?;
+    viewer.sign(&mut found.at.run, &asker).await;
     let Found { at, view, attempts, transcript } = &found;
     let Located { run, sweep, cell, item } = at;
     let (asked, scoring) = match transcript {

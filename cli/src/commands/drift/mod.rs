@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use jiff::Timestamp;
 use regatta_backends::TickState;
+use regatta_coordinator::TickStatus;
 use regatta_proto::{ScheduleName, SweepId, SweepState};
 use serde::Serialize;
 
@@ -29,7 +30,7 @@ use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 
 /// Ticks that are looked through for nights: many may be missed, or refused.
-const TICKS_MAX: u32 = 5_000;
+pub(crate) const TICKS_MAX: u32 = 5_000;
 
 /// Changes over some nights.
 #[derive(Debug, Serialize)]
@@ -63,24 +64,64 @@ pub(crate) async fn run(args: DriftArgs) -> anyhow::Result<ExitCode> {
     let Some(first) = runs.first() else {
         return Err(BadConfiguration(format!("{} has no night that ended with results yet", args.of[0])).into());
     };
-    let mut drift = Drift { of: args.of.first().unwrap_or(first).clone(), nights: Vec::new() };
-    // Two runs are in memory at a time.
-    let (mut before, mut history, mut plots): (Option<EndedRun>, _, _) = (None, History::default(), Plots::default());
+    let mut nights = Nights::of(args.of.first().unwrap_or(first).clone());
     for name in &runs {
-        let now = EndedRun::open(name, &args.client).await.map_err(bad_configuration)?;
-        let told = night(before.as_ref(), &now, &mut history)?;
-        if args.html.is_some() {
-            plots.add(&now, &told);
-        }
-        drift.nights.push(told);
-        before = Some(now);
+        nights.add(EndedRun::open(name, &args.client).await.map_err(bad_configuration)?)?;
     }
+    let Nights { drift, plots, .. } = nights;
     if let Some(path) = &args.html {
         let page = plots.page(&drift).html();
         regatta_files::write(path, page).with_context(|| format!("failed to write {}", path.display()))?;
     }
     output::line(&if args.json { serde_json::to_string_pretty(&drift)? } else { rendering::text(&drift) });
     Ok(ExitCode::SUCCESS)
+}
+
+/// Nights that are told of one after the other, from the oldest to the newest. Two runs are in memory at a time.
+pub(crate) struct Nights {
+    drift: Drift,
+    before: Option<EndedRun>,
+    history: History,
+    plots: Plots,
+}
+
+impl Nights {
+    /// No night yet, of the schedule or the run `of`.
+    pub(crate) fn of(of: String) -> Self {
+        Self {
+            drift: Drift { of, nights: Vec::new() },
+            before: None,
+            history: History::default(),
+            plots: Plots::default(),
+        }
+    }
+
+    /// Tells what is different in `now` from the night before.
+    pub(crate) fn add(&mut self, now: EndedRun) -> anyhow::Result<()> {
+        let told = night(self.before.as_ref(), &now, &mut self.history)?;
+        self.plots.add(&now, &told);
+        self.drift.nights.push(told);
+        self.before = Some(now);
+        Ok(())
+    }
+
+    /// The page with the drawings.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn page(self) -> String {
+        self.plots.page(&self.drift).html()
+    }
+}
+
+/// Sweeps of `ticks` that have ended with results, in the same order.
+pub(crate) fn ended(ticks: Vec<TickStatus>) -> impl Iterator<Item = SweepId> {
+    let has_results = |state: SweepState| match state {
+        SweepState::Complete | SweepState::Incomplete | SweepState::StoppedByBudget => true,
+        SweepState::Running | SweepState::Tabulating | SweepState::Cancelled => false,
+    };
+    let ended = ticks.into_iter().filter(move |tick| {
+        tick.state == TickState::Ended && tick.outcome.as_ref().is_some_and(|outcome| has_results(outcome.state))
+    });
+    ended.filter_map(|tick| tick.sweep)
 }
 
 fn night(before: Option<&EndedRun>, now: &EndedRun, history: &mut History) -> anyhow::Result<Night> {
@@ -98,16 +139,9 @@ async fn nights_of(schedule: &str, nights: u32, client: &ClientArgs) -> anyhow::
     })?;
     let client = Client::new(client)?;
     let ticks = client.history(&name, TICKS_MAX).await?;
-    let has_results = |state: SweepState| match state {
-        SweepState::Complete | SweepState::Incomplete | SweepState::StoppedByBudget => true,
-        SweepState::Running | SweepState::Tabulating | SweepState::Cancelled => false,
-    };
-    let ended = ticks.into_iter().filter(|tick| {
-        tick.state == TickState::Ended && tick.outcome.as_ref().is_some_and(|outcome| has_results(outcome.state))
-    });
     // A night's row outlives its sweep, which retention may have removed.
     let there: BTreeSet<SweepId> = client.sweeps().await?.into_iter().map(|row| row.id).collect();
-    let kept = ended.filter_map(|tick| tick.sweep).filter(|sweep| there.contains(sweep));
+    let kept = ended(ticks).filter(|sweep| there.contains(sweep));
     let mut sweeps: Vec<String> = kept.take(nights as usize).map(|sweep| sweep.to_string()).collect();
     sweeps.reverse();
     Ok(sweeps)

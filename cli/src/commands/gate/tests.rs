@@ -168,6 +168,45 @@ fn runs_of_different_tests_are_not_judged_by_their_scores() {
 }
 
 #[test]
+fn another_model_in_a_cast_that_plays_is_another_test() {
+    let with_casts = |name: &str, casts: serde_json::Value| {
+        let setting: regatta_proto::Setting = "two-shot/cast=tuned".parse().unwrap();
+        let mut run = made(right(150, 200)).run(name);
+        for of in run.lock.benchmarks.values_mut() {
+            of.settings = vec![setting.clone()];
+            of.items = BTreeMap::from([(setting.clone(), 200)]);
+            of.casts = serde_json::from_value(casts.clone()).unwrap();
+        }
+        for of in run.measures.benchmarks.values_mut() {
+            let metrics = std::mem::take(&mut of.settings).into_values();
+            of.settings = metrics.map(|metrics| (setting.clone(), metrics)).collect();
+        }
+        run.results.iter_mut().for_each(|line| line.setting = setting.clone());
+        run.summary.rows.iter_mut().for_each(|row| row.setting = setting.clone());
+        run
+    };
+    let judged = |casts: serde_json::Value| {
+        let small = serde_json::json!({ "tuned": { "planner": { "id": "openai/small" } } });
+        let (baseline, run) = (with_casts("runs/last-release", small), with_casts("runs/tonight", casts));
+        let cells = matched(&baseline, &run, &Chosen::default()).unwrap();
+        let question =
+            Question { policy: &policy(MARGIN), baseline: &baseline, run: &run, cells: &cells, models: Models::All };
+        let judged = question.judge(None).unwrap();
+        let said = judged.checks.iter().filter(|check| check.what == "the same test").map(|check| check.detail.clone());
+        (judged.verdict, said.collect::<Vec<_>>().join("; "))
+    };
+    let (verdict, said) = judged(serde_json::json!({ "tuned": { "planner": { "id": "openai/large" } } }));
+    assert_eq!(verdict, Verdict::Inconclusive);
+    assert_eq!(said, "casts, tuned.planner, id changed: openai/small in the baseline, openai/large in the run");
+    // A cast that plays in no setting of both is none of theirs, and a price is no answer.
+    let further = serde_json::json!({
+        "tuned": { "planner": { "id": "openai/small", "price": { "input_per_mtok": 1, "output_per_mtok": 2 } } },
+        "other": { "planner": { "id": "openai/large" } },
+    });
+    assert_eq!(judged(further), (Verdict::Go, String::new()));
+}
+
+#[test]
 fn runs_that_stopped_by_their_scores_are_judged_by_no_test_of_samples_of_a_fixed_size() {
     let decide: regatta_proto::DecideLock = serde_json::from_value(serde_json::json!({
         "asked": { "question": "best", "margin": "2pp" }, "first_trials": 1,

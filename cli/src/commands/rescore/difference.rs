@@ -8,7 +8,7 @@ use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting, counted
 use regatta_scorer::{Contribution, LeaderboardRow, Measures, MetricDefinition, Summary, SummaryMetric};
 use serde::Serialize;
 
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::results::{self, ResultLine};
 
 /// Changes of single sessions that are shown; the file has all.
@@ -206,7 +206,7 @@ impl Difference {
                 row.changed.map_or_else(|| "unknown".to_owned(), |changed| format!("{changed} of {}", row.sessions)),
             ]);
         }
-        let table = format!("{table}{}", self.other_sessions());
+        let table = format!("{}{}", fitted(table), self.other_sessions());
         if self.changes.is_empty() {
             return format!("{table}\n{}", self.unchanged());
         }
@@ -225,7 +225,7 @@ impl Difference {
             0 => String::new(),
             more => format!("\nand {more} more"),
         };
-        format!("{table}\n\n{list}{more}")
+        format!("{table}\n\n{}{more}", fitted(list))
     }
 
     /// Lines on metrics whose old and new value are over different sessions, which alone can make a change.
@@ -303,7 +303,7 @@ mod tests {
         let row = &found.rows[0];
         assert_eq!((row.old, row.old_withheld, row.new, row.new_withheld), (None, true, Some(0.0), false));
         let line = found.render().lines().find(|line| line.contains("quality")).map(str::to_owned).unwrap_or_default();
-        assert!(line.contains("withheld (official)") && !line.contains("1.0000"), "{line}");
+        assert!(line.contains("withheld") && !line.contains("1.0000"), "{line}");
     }
 
     #[test]

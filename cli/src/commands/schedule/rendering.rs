@@ -5,6 +5,8 @@ use jiff::Timestamp;
 use regatta_backends::{PutSchedule, TickState};
 use regatta_coordinator::{SchedulePut, ScheduleStatus, TickStatus};
 
+use crate::plain_table::fitted;
+
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header.to_vec());
@@ -48,7 +50,7 @@ pub(super) fn list(schedules: &[ScheduleStatus]) -> String {
             month,
         ]);
     }
-    table.to_string()
+    fitted(table)
 }
 
 /// A schedule, field by field.
@@ -70,15 +72,16 @@ pub(super) fn one(status: &ScheduleStatus) -> anyhow::Result<String> {
     ))
 }
 
-/// One line a tick.
+/// A row a tick. What there is to say of it stands below its sweep: names of sweeps are long, and lines of terminals are not.
 pub(super) fn history(ticks: &[TickStatus]) -> String {
-    let mut table = table(&["tick", "state", "sweep", "verdict", "cost", ""]);
+    let mut table = table(&["tick", "state", "verdict", "cost", "sweep"]);
     for tick in ticks {
         let sweep = tick.sweep.as_ref().map_or_else(String::new, ToString::to_string);
         let spent = tick.spent.map_or_else(String::new, |spent| spent.to_string());
-        table.add_row([tick.at.to_string(), tick.state.to_string(), sweep, verdict(tick), spent, remark(tick)]);
+        let said = [sweep, remark(tick)].into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
+        table.add_row([tick.at.to_string(), tick.state.to_string(), verdict(tick), spent, said]);
     }
-    table.to_string()
+    fitted(table)
 }
 
 fn verdict(tick: &TickStatus) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
-use comfy_table::{ContentArrangement, Table};
+use comfy_table::Table;
 use regatta_catalog::StoredTranscript;
 use regatta_proto::{AttemptId, BenchmarkName, Evaluator, Flag, ItemId, Setting, Transcript, did_you_mean};
 use regatta_scorer::Measures;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::text;
 use crate::args::ShowFilters;
 use crate::exit::BadConfiguration;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::results::{self, ResultLine, Scores};
 use crate::transcripts::{self, Session};
 use regatta_viewer::conversation::Words;
@@ -155,7 +155,7 @@ impl Known {
         for line in silent {
             rows.push(row(line.cell, "–".to_owned(), Some(line), &self.leading));
         }
-        Ok(Listing { table: table(&rows).to_string(), shown: rows.len(), all })
+        Ok(Listing { table: fitted(table(&rows)), shown: rows.len(), all })
     }
 }
 
@@ -233,7 +233,6 @@ fn table(rows: &[Row]) -> Table {
     };
     let told: Vec<usize> = (0..COLUMNS.len()).filter(is_told).collect();
     let mut table = plain_table();
-    table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_header(told.iter().map(|column| COLUMNS[*column]));
     for row in rows {
         table.add_row(told.iter().map(|column| row[*column].as_str()));
@@ -253,10 +252,7 @@ mod tests {
 
     /// Words of the header over `rows`.
     fn header(rows: &[Row]) -> Vec<String> {
-        let mut table = table(rows);
-        // As wide as it must be, whatever the terminal of the test.
-        table.force_no_tty();
-        table.lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect()
+        table(rows).lines().nth(1).unwrap().split_whitespace().map(str::to_owned).collect()
     }
 
     #[test]

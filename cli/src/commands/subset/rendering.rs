@@ -9,7 +9,7 @@ use regatta_proto::counted;
 use super::document::SubsetDocument;
 use super::estimating::Estimates;
 use crate::figures::grouped;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 
 /// Said wherever a subset is written.
 pub(super) const NOT_BY_ITSELF: &str = "no run and no report uses it by itself";
@@ -42,7 +42,7 @@ pub(super) fn chosen(subset: &SubsetDocument) -> String {
     let mut lines = vec![
         format!("{count} of {} items stand for all of them:", grouped(subset.whole.items as u64)),
         about(subset),
-        table.to_string(),
+        fitted(table),
         "Each model was held out: the items of its estimate were chosen by the others.".to_owned(),
         format!(
             "Off by {} in the mean and {} at worst; {count} random items by {} and {}.",
@@ -88,7 +88,7 @@ pub(super) fn estimated(subset: &SubsetDocument, estimates: &Estimates) -> Strin
     let mut lines = vec![
         format!("An estimate, not a measurement, from {} of {} items:", estimates.items, grouped(estimates.of as u64)),
         about(subset),
-        table.to_string(),
+        fitted(table),
         format!("Errors are those of {} models that were held out when the items were chosen;", estimates.held_out),
         "they are no interval, and hold for models like these.".to_owned(),
     ];

@@ -71,7 +71,7 @@ pub(super) fn is_result(row: &AttemptRow) -> bool {
 }
 
 impl Part {
-    fn add(&mut self, row: &AttemptRow) {
+    pub(super) fn add(&mut self, row: &AttemptRow) {
         self.sessions += u64::from(is_result(row));
         self.cost += row.cost;
     }

@@ -25,6 +25,15 @@ use crate::trust::is_remembered;
 
 pub(super) use self::mark::settle;
 
+/// Course where a changed spec has not all sessions any more that have a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fewer {
+    /// The change is refused: what was paid for would be in no result, and paid for again later.
+    Refuse,
+    /// They are left out, because somebody said so.
+    LeaveOut,
+}
+
 /// A change of the spec of a directory that the sessions in it allow.
 pub(crate) struct Change {
     old: Arc<Sweep>,
@@ -56,8 +65,9 @@ impl Embedded {
     /// record of it is recorded.
     ///
     /// # Errors
-    /// [`BadConfiguration`], with what differs, when sessions have results that were asked something else; or when a store fails.
-    pub(crate) async fn change_to(&self, new: &Sweep) -> anyhow::Result<Option<Change>> {
+    /// [`BadConfiguration`], with what differs, when sessions have results that were asked something else, or that `new` lacks and `fewer` keeps
+    /// from being left out; or when a store fails.
+    pub(crate) async fn change_to(&self, new: &Sweep, fewer: Fewer) -> anyhow::Result<Option<Change>> {
         let mut rows = self.ledger.sweeps().await?;
         let Some(row) = rows.pop() else { return Ok(None) };
         if let Some(further) = rows.first() {
@@ -99,12 +109,34 @@ impl Embedded {
         if !with_results.is_empty() && !attempts.iter().any(|row| is_result(row) && is_kept(row)) {
             return Err(self.refusal(&change.old.id, "none of its sessions with a result is in the spec now"));
         }
+        if fewer == Fewer::Refuse {
+            self.refuse_fewer(&change, attempts.iter().filter(|&row| !is_kept(row)))?;
+        }
         if attempts.iter().any(|row| row.may_be_cached() && change.makes_canary(new, row.key.cell, row.key.item)) {
             let reason =
                 "sessions of it are canaries now (`canaries`), and may have been answered by the response cache";
             return Err(self.refusal(&change.old.id, reason));
         }
         Ok(Some(change))
+    }
+
+    /// Refuses `change` if sessions with a result are among the attempts that it would leave out.
+    fn refuse_fewer<'r>(&self, change: &Change, left_out: impl Iterator<Item = &'r AttemptRow>) -> anyhow::Result<()> {
+        let mut part = Part::default();
+        left_out.for_each(|row| part.add(row));
+        if part.sessions == 0 {
+            return Ok(());
+        }
+        Err(BadConfiguration(format!(
+            "{} holds the sweep {}, of which the spec lacks {} ({}): {}; what was paid for is left out only if you say so: run the smaller spec in a \
+             directory of its own (--output), or go on here without them (--leave-out)",
+            self.directory.display(),
+            change.old.id,
+            counted(part.sessions, "session with a result", "sessions with a result"),
+            part.cost,
+            change.told.join("; ")
+        ))
+        .into())
     }
 
     /// Refuses a sweep of somebody else if a program would be started to read it that `new` does not have.

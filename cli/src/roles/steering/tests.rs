@@ -27,6 +27,7 @@ struct Desk {
     pages: Router,
     ledger: Ledger,
     sweep: SweepId,
+    authors: Arc<ApiSteering>,
     _folder: tempfile::TempDir,
 }
 
@@ -96,10 +97,11 @@ budget_usd: 5
         let access = Access::Tokens { operator: None };
         let config = ApiConfig { access: access.clone(), ..ApiConfig::default() };
         let (api, readers) = router_and_readers(Arc::new(coordinator), config);
-        let viewers = viewers(&readers, &access, true, false).with_steering(Arc::new(ApiSteering { api, readers }));
+        let steering = Arc::new(ApiSteering { api, readers: readers.clone() });
+        let viewers = viewers(&readers, &access, true, false).with_steering(steering.clone());
         let source = Source::Deployment(Store { ledger: ledger.clone(), catalog, permits: Some(permits) });
         let pages = regatta_viewer::router(source, viewers, clock, CancellationToken::new());
-        Self { pages, ledger, sweep, _folder: folder }
+        Self { pages, ledger, sweep, authors: steering, _folder: folder }
     }
 
     async fn ask(&self, request: axum::http::request::Builder, number: u8, body: String) -> (u16, HeaderMap, String) {
@@ -218,4 +220,17 @@ async fn orders_of_others_and_of_pages_elsewhere_change_nothing() {
     }
     assert_eq!(desk.row().await, before);
     assert_eq!(desk.done().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn who_may_submit_annotates_under_the_name_of_the_owner_and_readers_do_not() {
+    let desk = Desk::open().await;
+    let by = async |number: u8| {
+        let asker = Asker { token: Some(token(number).text().to_owned()), extensions: axum::http::Extensions::new() };
+        desk.authors.name(&asker).await.map(|by| by.as_str().to_owned())
+    };
+    assert_eq!((by(ALICE).await.as_deref(), by(BOB).await.as_deref()), (Some("alice"), Some("bob")));
+    assert_eq!(by(CAROL).await, None);
+    let nobody = Asker { token: None, extensions: axum::http::Extensions::new() };
+    assert_eq!(desk.authors.name(&nobody).await, None);
 }

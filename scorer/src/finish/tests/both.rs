@@ -8,7 +8,7 @@ use super::harness::{
     all_measured, documents, lock, some_trouble, summary, sweep_of_both, sweep_of_locked, text, with_dialogues,
 };
 use crate::finish::tabulation::Documents;
-use crate::render_tables;
+use crate::{USUAL_WIDTH, render_tables};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -30,7 +30,7 @@ fn the_tables_of_both_papers_stand_in_one_report() {
 
 #[test]
 fn the_leaderboard_shows_tables_and_leaves_pictures_to_the_report() {
-    let shown = render_tables(&summary(&after_trouble()));
+    let shown = render_tables(&summary(&after_trouble()), USUAL_WIDTH);
     assert!(!shown.contains("Figure 4"));
     assert_snapshot!(shown);
 }

@@ -11,7 +11,7 @@ use super::harness::{all_measured, attempt, circumstances, documents, lock, rows
 use crate::finish::spending;
 use crate::finish::tabulation::{Circumstances, Tabulation};
 use crate::report::numbers::at_most;
-use crate::{render_decision, render_tables};
+use crate::{USUAL_WIDTH, render_decision, render_tables};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -24,17 +24,17 @@ fn the_report_in_markdown() {
 #[test]
 fn all_tables_in_a_terminal() {
     let sweep = sweep(lock(&MODELS));
-    assert_snapshot!(render_tables(&summary(&documents(&sweep, &some_trouble))));
+    assert_snapshot!(render_tables(&summary(&documents(&sweep, &some_trouble)), USUAL_WIDTH));
 }
 
 #[test]
 fn the_first_card_in_a_terminal() {
     let sweep = sweep(lock(&MODELS));
-    assert_snapshot!(render_decision(&summary(&documents(&sweep, &some_trouble))));
+    assert_snapshot!(render_decision(&summary(&documents(&sweep, &some_trouble)), USUAL_WIDTH));
 }
 
 #[test]
-fn a_leaderboard_with_expensive_models_fits_110_columns() {
+fn a_leaderboard_with_expensive_models_fits_a_usual_terminal() {
     let sweep = sweep(lock(&["sim/oracle", "sim/noisy-0.2", "sim/noisy-0.5"]));
     let mut summary = summary(&documents(&sweep, &all_measured));
     for row in &mut summary.rows {
@@ -45,13 +45,13 @@ fn a_leaderboard_with_expensive_models_fits_110_columns() {
     for standing in &mut summary.standings {
         standing.cost = CostSum { known: Money(12_345_670_000_000), unknown_calls: 0 };
     }
-    for text in [render_tables(&summary), render_decision(&summary)] {
+    for text in [render_tables(&summary, USUAL_WIDTH), render_decision(&summary, USUAL_WIDTH)] {
         // Sentences are wrapped where they do not fit; tables are not.
         let table = text.lines().skip(1).take(10).filter(|line| !line.contains(", against "));
         assert!(table.clone().any(|line| line.contains("noisy-0.5")), "{text}");
         assert_eq!(table.clone().filter(|line| line.contains("sim/oracle *")).count(), 1, "not wrapped: {text}");
         for line in table {
-            assert!(line.chars().count() <= 110, "{line}");
+            assert!(line.chars().count() <= usize::from(USUAL_WIDTH), "{line}");
         }
     }
 }
@@ -147,7 +147,7 @@ fn an_attempt_with_a_call_of_unknown_tokens_has_no_usage_and_no_sum_takes_it_for
     let mut summary = summary(&documents(&sweep, &all_measured));
     summary.rows[0].spending.usage = partial.usage;
     summary.rows[0].spending.usage.output = 0;
-    let shown = render_tables(&summary);
+    let shown = render_tables(&summary, USUAL_WIDTH);
     assert!(shown.contains("≥ 1.00k/unknown"), "{shown}");
 }
 
@@ -196,9 +196,9 @@ fn a_bound_of_answers_that_tell_no_cost_does_not_say_that_tries_failed() {
 fn money_that_the_response_cache_saved_is_told_with_the_costs_and_after_the_first_card() {
     let sweep = sweep(lock(&MODELS));
     let mut summary = summary(&documents(&sweep, &all_measured));
-    assert!(!render_decision(&summary).contains("saved by the response cache"));
+    assert!(!render_decision(&summary, USUAL_WIDTH).contains("saved by the response cache"));
     summary.saved = SavedCost { calls: 12, cost: Money(1_500_000_000) };
-    let shown = render_decision(&summary);
+    let shown = render_decision(&summary, USUAL_WIDTH);
     assert!(shown.contains("saved by the response cache: $1.50 for 12 calls, by the prices of then\n"), "{shown}");
 }
 
@@ -252,7 +252,7 @@ fn a_model_without_any_measured_session_has_no_value_and_comes_last() {
     let whole =
         |of: &crate::summary::Estimate| of.value.is_none() && (of.bound_low, of.bound_high) == (Some(0.0), Some(1.0));
     assert!(last.metrics.iter().all(|metric| whole(&metric.estimate)));
-    for text in [render_tables(&found), render_decision(&found)] {
+    for text in [render_tables(&found, USUAL_WIDTH), render_decision(&found, USUAL_WIDTH)] {
         let line = text.lines().find(|line| line.contains("sim/first")).unwrap().to_owned();
         assert!(line.contains(" withheld: 0 of 8") && !line.contains("0.000"), "{line}");
     }
@@ -280,7 +280,10 @@ fn what_is_withheld_from_readers_is_kept_for_programs() {
         let telling = report.find(&told).map(|at| &report[at.saturating_sub(300)..at]);
         assert!(report.contains("withheld:") && telling.is_none(), "{name} tells {told} after {telling:?}");
     }
-    assert!(![render_tables, render_decision].iter().any(|render| render(&summary(&documents)).contains(&told)));
+    let summary = summary(&documents);
+    for shown in [render_tables(&summary, USUAL_WIDTH), render_decision(&summary, USUAL_WIDTH)] {
+        assert!(!shown.contains(&told), "{shown}");
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 use regatta_proto::{Cause, Cell, Filtered, Outcome, SweepLock};
 
 use super::harness::{all_measured, documents, lock, summary, sweep, text};
-use crate::render_decision;
 use crate::summary::{LeaderboardRow, Summary};
+use crate::{USUAL_WIDTH, render_decision};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -60,7 +60,7 @@ fn a_headline_without_what_was_filtered_is_withheld_where_too_little_is_left() {
 fn both_headlines_stand_below_the_leaderboard() {
     let (summary, report) = finished(Filtered::Wrong);
     let table: Vec<&str> = report.lines().skip_while(|line| !line.contains("a filter or a refusal")).take(6).collect();
-    let shown = render_decision(&summary);
+    let shown = render_decision(&summary, USUAL_WIDTH);
     let lines: Vec<&str> = shown.lines().filter(|line| line.starts_with("filtered:")).collect();
     assert_snapshot!(format!("{}\n{}", table.join("\n"), lines.join("\n")));
 }
@@ -71,5 +71,5 @@ fn where_nothing_was_filtered_nothing_is_said_of_it() {
     for name in ["summary.json", "report.md", "report.html"] {
         assert!(!text(&documents, name).contains("filtered"), "{name}");
     }
-    assert!(!render_decision(&summary(&documents)).contains("filtered"));
+    assert!(!render_decision(&summary(&documents), USUAL_WIDTH).contains("filtered"));
 }

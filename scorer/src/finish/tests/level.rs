@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::harness::{all_measured, documents, lock, summary, sweep, text};
 use crate::summary::Summary;
-use crate::{render_decision, render_tables};
+use crate::{USUAL_WIDTH, render_decision, render_tables};
 
 const MODELS: [&str; 2] = ["sim/first", "sim/second"];
 
@@ -14,7 +14,7 @@ fn at(level: f64) -> (Value, Summary, Vec<String>) {
     let documents = documents(&sweep, &all_measured);
     let summary = summary(&documents);
     let words = ["report.md", "report.html"].map(|name| text(&documents, name)).to_vec();
-    let told = [render_tables(&summary), render_decision(&summary)];
+    let told = [render_tables(&summary, USUAL_WIDTH), render_decision(&summary, USUAL_WIDTH)];
     let metrics = serde_json::from_str(&text(&documents, "metrics.json")).unwrap();
     (metrics, summary, words.into_iter().chain(told).collect())
 }

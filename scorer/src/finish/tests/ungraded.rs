@@ -130,5 +130,5 @@ fn a_session_without_a_grade_is_not_among_those_that_are_said_to_be_scored() {
     let (lacking, total) = (dialogues(&summary).sessions.total / 2, summary.sessions.total);
     assert_eq!((summary.covered(), summary.sessions.scored()), (total - lacking, total));
     let said = format!("{} of {total} sessions scored", total - lacking);
-    assert!(render_decision(&summary).contains(&said), "{said}");
+    assert!(render_decision(&summary, crate::USUAL_WIDTH).contains(&said), "{said}");
 }
