@@ -83,6 +83,11 @@ impl Topology {
         })
     }
 
+    /// Redeliveries after which a message becomes a dead letter.
+    pub(super) fn delivery_limit(&self) -> u32 {
+        self.delivery_limit
+    }
+
     /// The broker's name of a job queue.
     pub(super) fn jobs(&self, queue: &str) -> Result<ShortString, QueueError> {
         check_name(queue)?;
