@@ -67,7 +67,7 @@ async fn the_broker_of_tests_takes_back_what_is_not_settled_after_the_same_time(
     assert_eq!(text.trim(), format!("{{ok,{}}}", consumer_timeout()), "{told:?}");
 }
 
-/// As the queue of the dead letters is declared.
+/// Name of the queue of dead letters.
 const DEAD: &str = "regatta.dead";
 
 #[tokio::test(flavor = "multi_thread")]
