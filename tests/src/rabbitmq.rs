@@ -1,9 +1,10 @@
 //! A private RabbitMQ: own node, own port mapper, own folders, on 127.0.0.1 only.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,7 +12,7 @@ use tokio::sync::Mutex;
 
 use crate::HarnessError;
 use crate::authority::ServerTls;
-use crate::rabbitmq_node::{Node, PASSWORD, clear_environment};
+use crate::rabbitmq_node::{Node, PASSWORD};
 use crate::supervisor::{Supervisor, new_folder};
 use crate::vhost::{Tracing, VirtualHost, run};
 
@@ -62,10 +63,7 @@ impl RabbitMq {
     async fn try_start(tls: Option<&ServerTls>) -> Result<Self, HarnessError> {
         let node = Node::new()?;
         let mapper_port = node.mapper_port();
-        let mut epmd = Command::new("epmd");
-        epmd.args(["-address", "127.0.0.1", "-port", &mapper_port.to_string()]);
-        clear_environment(&mut epmd);
-        let port_mapper = Supervisor::new("epmd", new_folder("epmd")?, "KILL", epmd)?;
+        let port_mapper = Supervisor::new("epmd", new_folder("epmd")?, "KILL", node.mapper_command())?;
         port_mapper.start().await?;
         port_mapper.ready(async || TcpStream::connect(("127.0.0.1", mapper_port)).await.is_ok()).await?;
 
@@ -110,9 +108,18 @@ impl RabbitMq {
 
     /// Makes `vhost`, and returns its URL.
     pub(crate) async fn create(&self, vhost: VirtualHost) -> Result<String, HarnessError> {
-        let import = self.node.tool_command(self.broker.folder(), &["import_definitions", "--quiet"]);
+        let folder = self.broker.folder();
+        // From a file: the tool of RabbitMQ 4 does not read its input.
+        let write = || -> std::io::Result<tempfile::NamedTempFile> {
+            let mut file = tempfile::NamedTempFile::new_in(folder)?;
+            file.write_all(vhost.definitions.as_bytes())?;
+            Ok(file)
+        };
+        let file = write().map_err(HarnessError::io("write the definitions of a virtual host"))?;
+        let mut import = self.node.tool_command(folder, &["import_definitions", "--quiet"]);
+        import.arg(file.path());
         let _turn = self.tool.lock().await;
-        run(import.into(), &vhost.definitions, "create a virtual host with rabbitmqctl").await?;
+        run(import.into(), "", "create a virtual host with rabbitmqctl").await?;
         Ok(vhost.url)
     }
 
@@ -159,7 +166,10 @@ impl RabbitMq {
         }
         let words: Vec<String> = std::iter::once(tool.get_program()).chain(tool.get_args()).map(quoted).collect();
         let lock = quoted(folder.join("tool.lock").as_os_str());
-        script.push_str(&format!("exec flock {lock} {}\n", words.join(" ")));
+        // The files go with the folder.
+        let template = quoted(folder.join("definitions.XXXXXX").as_os_str());
+        script.push_str(&format!("file=$(mktemp {template}) && cat >\"$file\" || exit\n"));
+        script.push_str(&format!("exec flock {lock} {} \"$file\"\n", words.join(" ")));
         let path = folder.join("import-definitions");
         let written = std::fs::write(&path, script)
             .and_then(|()| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)));

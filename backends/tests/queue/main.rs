@@ -46,6 +46,8 @@ conformance![
     acknowledging_many_spares_those_in_between,
     a_stopped_consumer_ends_and_its_receipts_stay_good,
     a_message_delivered_too_often_is_set_aside,
+    a_message_handed_back_too_often_is_set_aside,
+    a_message_dropped_too_often_is_set_aside,
     a_broadcast_reaches_every_listener,
     reports_go_to_whoever_consumes_reports,
     a_partition_of_reports_has_one_consumer_at_a_time,

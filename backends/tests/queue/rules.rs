@@ -222,6 +222,29 @@ pub(crate) async fn a_message_delivered_too_often_is_set_aside(queue: &Queue) {
     assert_eq!(queue.depth("q").await.unwrap(), 0);
 }
 
+pub(crate) async fn a_message_handed_back_too_often_is_set_aside(queue: &Queue) {
+    let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+    queue.publish_jobs("q", jobs(7..8)).await.unwrap();
+    for delivery_number in 0..=DELIVERY_LIMIT {
+        assert_eq!(queue.dead_letters().await.unwrap(), 0);
+        let held = consumer.next().await.unwrap();
+        assert_eq!(held.redeliveries, delivery_number);
+        held.receipt.hand_back().await;
+    }
+    eventually_dead(queue, 1).await;
+    assert_eq!(queue.depth("q").await.unwrap(), 0);
+}
+
+pub(crate) async fn a_message_dropped_too_often_is_set_aside(queue: &Queue) {
+    let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
+    queue.publish_jobs("q", jobs(7..8)).await.unwrap();
+    for delivery_number in 0..=DELIVERY_LIMIT {
+        assert_eq!(consumer.next().await.unwrap().redeliveries, delivery_number);
+    }
+    eventually_dead(queue, 1).await;
+    assert_eq!(queue.depth("q").await.unwrap(), 0);
+}
+
 pub(crate) async fn a_broadcast_reaches_every_listener(queue: &Queue) {
     let mut listeners = join_all((0..3).map(|_| queue.listen())).await;
     for sweep in ["one", "two"] {

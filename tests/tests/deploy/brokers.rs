@@ -2,7 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Duration;
 
+use lapin::options::{
+    BasicGetOptions, BasicNackOptions, BasicPublishOptions, ConfirmSelectOptions, QueueDeclareOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Connection, ConnectionProperties};
 use regatta_tests::RabbitMq;
 use regatta_tests::regatta::{binary, workspace};
 
@@ -59,4 +65,36 @@ async fn the_broker_of_tests_takes_back_what_is_not_settled_after_the_same_time(
     let told = rabbitmq.run_tool("rabbitmqctl", &asked).await.unwrap();
     let text = String::from_utf8_lossy(&told.stdout);
     assert_eq!(text.trim(), format!("{{ok,{}}}", consumer_timeout()), "{told:?}");
+}
+
+/// Name of the queue of dead letters.
+const DEAD: &str = "regatta.dead";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dead_letter_is_there_however_often_somebody_looks_at_it_and_puts_it_back() {
+    /// More often than version 4 redelivers by default.
+    const LOOKS: u32 = 25;
+    let Some(rabbitmq) = installed(RabbitMq::start().await) else { return };
+    let connection = Connection::connect(&rabbitmq.amqp_url(), ConnectionProperties::default()).await.unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    channel.confirm_select(ConfirmSelectOptions::default()).await.unwrap();
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+    channel.queue_declare(DEAD.into(), QueueDeclareOptions::durable(), arguments).await.unwrap();
+    let properties = BasicProperties::default().with_delivery_mode(2);
+    let published =
+        channel.basic_publish("".into(), DEAD.into(), BasicPublishOptions::default(), b"a report", properties);
+    published.await.unwrap().await.unwrap();
+    let looks = async {
+        for _ in 0..LOOKS {
+            let letter = loop {
+                let got = channel.basic_get(DEAD.into(), BasicGetOptions::default()).await.unwrap();
+                if let Some(letter) = got {
+                    break letter;
+                }
+            };
+            letter.delivery.nack(BasicNackOptions { multiple: false, requeue: true }).await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), looks).await.unwrap();
 }

@@ -42,6 +42,22 @@ fn of_the_image(compose: &Value) -> Vec<(&str, &Value)> {
 }
 
 #[test]
+fn an_image_is_not_measured_with_another_binary_than_would_be_built() {
+    let manifest = std::fs::read_to_string(workspace().join("cli/Cargo.toml")).unwrap();
+    let full = manifest.lines().find_map(|line| line.strip_prefix("full = [")?.strip_suffix(']')).unwrap();
+    let said = format!("features: {})", full.replace('"', ""));
+    let script = std::fs::read_to_string(workspace().join("scripts/image-check")).unwrap();
+    assert!(script.contains(&said), "{said}");
+
+    // The one of the tests is no release, and has a feature more.
+    let mut check = Command::new("bash");
+    check.arg("scripts/image-check").env("REGATTA_IMAGE_BINARY", binary().unwrap()).current_dir(workspace());
+    let output = check.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("the image's is built with --features full"), "{told}");
+}
+
+#[test]
 fn the_layer_of_dependencies_has_a_workspace_that_cargo_reads_and_changes_with_no_source() {
     let listed = Command::new("git").current_dir(workspace()).args(["ls-files", "-z"]).output();
     let Some(listed) = listed.ok().filter(|output| output.status.success()) else {

@@ -313,7 +313,7 @@ impl Subscriber {
         let _ = queue_channel.channel().basic_cancel(consumer.tag(), BasicCancelOptions::default()).await;
         drop(untaken);
         while let Some(Ok(unseen)) = consumer.next().await {
-            drop(queue_channel.receipt(unseen.delivery_tag));
+            drop(self.receipt(&queue_channel, &unseen));
         }
         self.shared.closed.run_until_cancelled(self.dropped.cancelled()).await;
         let _ = queue_channel.channel().close(200, "OK".into()).await;
@@ -329,10 +329,15 @@ impl Subscriber {
     ) {
         while let Some(Ok(raw)) = consumer.next().await {
             backoff.reset();
-            let receipt = queue_channel.receipt(raw.delivery_tag);
+            let receipt = self.receipt(queue_channel, &raw);
             // If nobody waits for it, it is handed back.
             let _ = fetched.send(Fetched { raw, receipt });
         }
+    }
+
+    fn receipt(&self, queue_channel: &Arc<QueueChannel>, raw: &RawDelivery) -> RabbitMqReceipt {
+        let is_last = redeliveries(raw) >= self.shared.topology.delivery_limit();
+        queue_channel.receipt(raw.delivery_tag, is_last)
     }
 
     /// Returns when this partition is to be left to others.

@@ -54,10 +54,11 @@ impl QueueChannel {
         &self.channel
     }
 
-    /// Registers a delivery and returns its receipt; to be called in the order of the tags.
-    pub(super) fn receipt(self: &Arc<Self>, tag: u64) -> RabbitMqReceipt {
+    /// Registers a delivery and returns its receipt; to be called in the order of the tags. After the last delivery that its queue allows,
+    /// `is_last`, what is handed back becomes a dead letter.
+    pub(super) fn receipt(self: &Arc<Self>, tag: u64, is_last: bool) -> RabbitMqReceipt {
         self.lock().insert(tag);
-        RabbitMqReceipt { queue_channel: Arc::clone(self), tag, settled: false }
+        RabbitMqReceipt { queue_channel: Arc::clone(self), tag, is_last, settled: false }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeSet<u64>> {
@@ -84,14 +85,13 @@ impl QueueChannel {
         }
     }
 
-    fn leave(&self, tag: u64) {
+    fn leave(&self, tag: u64, is_last: bool) {
         if self.keeps_order || self.is_void() {
             return;
         }
         let mut unsettled = self.lock();
         unsettled.remove(&tag);
-        let options = BasicNackOptions { multiple: false, requeue: true };
-        let _ = self.channel.basic_nack(tag, options).now_or_never();
+        let _ = self.channel.basic_nack(tag, back(is_last)).now_or_never();
     }
 
     /// Something was acknowledged.
@@ -121,6 +121,12 @@ impl QueueChannel {
     }
 }
 
+/// Hands a message back. RabbitMQ counts that itself up to version 4.2; from 4.3 on it counts only deliveries that were lost with their
+/// consumer, and one that is handed back each time would come for ever.
+fn back(is_last: bool) -> BasicNackOptions {
+    BasicNackOptions { multiple: false, requeue: !is_last }
+}
+
 /// Number of `tags` (sorted) that precede every other unsettled tag.
 fn leading(tags: &[u64], unsettled: &BTreeSet<u64>) -> usize {
     tags.iter().zip(unsettled).take_while(|(tag, unsettled)| tag == unsettled).count()
@@ -130,6 +136,7 @@ fn leading(tags: &[u64], unsettled: &BTreeSet<u64>) -> usize {
 pub(in crate::queue) struct RabbitMqReceipt {
     queue_channel: Arc<QueueChannel>,
     tag: u64,
+    is_last: bool,
     settled: bool,
 }
 
@@ -158,7 +165,7 @@ impl RabbitMqReceipt {
 
     pub(in crate::queue) async fn hand_back(mut self) {
         self.settled = true;
-        let options = BasicNackOptions { multiple: false, requeue: true };
+        let options = back(self.is_last);
         self.queue_channel.settle(&[self.tag], self.queue_channel.channel.basic_nack(self.tag, options)).await;
     }
 
@@ -190,7 +197,7 @@ impl RabbitMqReceipt {
 impl Drop for RabbitMqReceipt {
     fn drop(&mut self) {
         if !self.settled {
-            self.queue_channel.leave(self.tag);
+            self.queue_channel.leave(self.tag, self.is_last);
         }
     }
 }

@@ -52,9 +52,10 @@ impl QueueSettings {
     }
 
     /// Queue of a listener's broadcasts, which is gone with its connection. It is exclusive, because RabbitMQ 4 deprecates queues that are
-    /// neither durable nor exclusive.
+    /// neither durable nor exclusive, and says that it is a classic one, because a virtual host may make others of queues that do not.
     pub(super) fn of_listener() -> Self {
         let mut arguments = FieldTable::default();
+        arguments.insert("x-queue-type".into(), AMQPValue::LongString("classic".into()));
         arguments.insert("x-max-length".into(), AMQPValue::LongInt(KEPT_BROADCASTS));
         Self { options: QueueDeclareOptions::exclusive().auto_delete(), arguments }
     }
@@ -81,6 +82,11 @@ impl Topology {
             ack_timeout: config.ack_timeout,
             declared: Mutex::default(),
         })
+    }
+
+    /// Redeliveries after which a message becomes a dead letter.
+    pub(super) fn delivery_limit(&self) -> u32 {
+        self.delivery_limit
     }
 
     /// The broker's name of a job queue.

@@ -99,7 +99,7 @@ fn a_listeners_queue_is_exclusive_and_bounded_and_goes_with_its_connection() {
     let QueueSettings { options, arguments } = QueueSettings::of_listener();
     let expected = QueueDeclareOptions { exclusive: true, auto_delete: true, ..QueueDeclareOptions::default() };
     assert_eq!(options, expected);
-    assert_eq!(told(&arguments), "x-max-length=16");
+    assert_eq!(told(&arguments), "x-max-length=16 x-queue-type=classic");
 }
 
 #[test]
