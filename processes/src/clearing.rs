@@ -132,7 +132,7 @@ mod tests {
         fs::write(inside.join("a/d/file"), "").unwrap();
         symlink(outside, inside.join("a/b/c/link")).unwrap();
         for closed in ["a/b/c", "a/b", "a"] {
-            fs::set_permissions(inside.join(closed), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(inside.join(closed), fs::Permissions::from_mode(0o000)).unwrap();
         }
         clear(inside).unwrap();
         assert_eq!(fs::read_dir(inside).unwrap().count(), 0);

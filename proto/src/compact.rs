@@ -18,7 +18,7 @@ use crate::job::is_first;
 use crate::wire::{self, DECODED_BYTES_MAX, WireError};
 use crate::{
     Attempt, BatchJob, BenchmarkFailed, Call, ChatMessage, ChatRequest, Digest, Ended, Event, Exchange, FailedCall,
-    Job, ModelRef, Outcome, Reply, Report, SessionJob, SessionKey, SessionOutcome, Started, SweepId, ToolCall,
+    Image, Job, ModelRef, Outcome, Reply, Report, SessionJob, SessionKey, SessionOutcome, Started, SweepId, ToolCall,
     Transcript,
 };
 
@@ -213,20 +213,22 @@ fn request_mut(event: &mut Event) -> Option<&mut ChatRequest> {
 fn place_bytes(message: &ChatMessage) -> u64 {
     /// Beside the elements of a list of its own.
     const LIST: usize = 32;
-    let calls = match message.tool_calls.len() {
-        0 => 0,
-        count => LIST + count * size_of::<ToolCall>(),
-    };
-    (size_of::<ChatMessage>() + calls) as u64
+    let list = |count: usize, each: usize| if count == 0 { 0 } else { LIST + count * each };
+    let calls = list(message.tool_calls.len(), size_of::<ToolCall>());
+    let images = list(message.images.len(), size_of::<Image>());
+    (size_of::<ChatMessage>() + calls + images) as u64
 }
 
 /// Bytes of its texts, which whoever writes it in full writes again.
 fn text_bytes(message: &ChatMessage) -> u64 {
-    let ChatMessage { role: _, content, tool_calls, tool_call_id, reasoning, cache_until_here: _ } = message;
+    /// Of the reference to an image: its digest and the names of its fields.
+    const REFERENCE: usize = 128;
+    let ChatMessage { role: _, content, images, tool_calls, tool_call_id, reasoning, cache_until_here: _ } = message;
     let optional = |text: Option<&str>| text.map_or(0, str::len);
     let calls = tool_calls.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len());
     let thought = reasoning.as_ref().map_or(0, |thought| thought.text.len() + optional(thought.opaque.as_deref()));
-    (content.len() + calls.sum::<usize>() + optional(tool_call_id.as_deref()) + thought) as u64
+    (content.len() + images.len() * REFERENCE + calls.sum::<usize>() + optional(tool_call_id.as_deref()) + thought)
+        as u64
 }
 
 /// Prefixes with which a transcript is written.

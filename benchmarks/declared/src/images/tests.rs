@@ -50,7 +50,7 @@ fn the_users_message_has_the_images_of_its_record_and_a_request_their_digests_al
     let request = first(&*suite, 0, &setting);
     assert_eq!(request.messages.len(), 1);
     assert_eq!(&*request.messages[0].content, "What is it?");
-    assert_eq!(request.messages[0].images, [png.clone()]);
+    assert_eq!(request.messages[0].images, std::slice::from_ref(&png));
     assert_eq!(first(&*suite, 1, &setting).messages[0].images, [gif, png.clone()]);
     assert_eq!(request.messages[0].images[0].base64(), png.base64(), "the bytes are beside the reference");
     let written = String::from_utf8(json_bytes(&request)).unwrap();
