@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use regatta_proto::{AgentName, ChatRequest, Event, ItemId, Reply, Role, Transcript};
+use regatta_proto::{AgentName, Event, ItemId, Reply, Role, Transcript};
 
 use super::{input, is_own, reply_of_start};
 use crate::{DelegatedTask, Step};
@@ -69,16 +69,25 @@ pub fn start_of_turn(transcript: &Transcript) -> usize {
     start.map_or(events.len(), |start| after + start)
 }
 
-/// Step of a conversation in which `agent` has the next turn: it is given the messages of `request` and, where it has tools, their definitions,
-/// with the item's name and its task.
+/// The step of a conversation, with `agent` in the place of the model under test: what that would be asked, the agent is given, with the item's
+/// name and its task. Other roles are asked as ever.
 #[must_use]
-pub fn turn(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest) -> Step {
-    Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, request) })
+pub fn turn(agent: &AgentName, item: &ItemId, task: &str, step: Step) -> Step {
+    match step {
+        Step::Ask(Role::Agent, request) => {
+            Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, &request) })
+        }
+        Step::Ask(Role::User | Role::Environment | Role::Judge, _)
+        | Step::Delegate(_)
+        | Step::Done
+        | Step::Unfit(_)
+        | Step::Failed(_) => step,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{ChatMessage, ChatRole, Sampling, Tool, ToolCall};
+    use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling, Tool, ToolCall};
     use serde_json::{Value, json};
 
     use super::*;
@@ -170,7 +179,9 @@ mod tests {
         let tool = Tool { name: "find".into(), description: None, parameters: json!({"type": "object"}).into() };
         let request = ChatRequest { tools: vec![tool], ..ChatRequest::new(messages, Sampling::default()) };
         let (agent, item): (AgentName, ItemId) = ("mine".parse().unwrap(), "item-1".parse().unwrap());
-        let Step::Delegate(task) = turn(&agent, &item, "a task", &request) else { panic!() };
+        let next = |role| turn(&agent, &item, "a task", Step::Ask(role, request.clone()));
+        assert_eq!(next(Role::User), Step::Ask(Role::User, request.clone()));
+        let Step::Delegate(task) = next(Role::Agent) else { panic!() };
         let function = json!({"name": "find", "arguments": "{\"a\":1}"});
         let expected = json!([
             {"role": "user", "content": "x"},
