@@ -137,7 +137,11 @@ fn an_agent_may_call_the_phone_itself_over_http_or_mcp_and_what_it_executed_is_s
             assert_eq!(suite.next(item, &name, &session), Step::Done);
             let scores = scored(&*suite, item, &name, &session);
             assert_eq!(scores.keys().copied().collect::<Vec<_>>(), [Evaluator::Exec]);
-            assert_eq!(scores[&Evaluator::Exec].values["exec_success"], 1.0, "{item}");
+            let values = |scores: &Scores| {
+                let values = &scores[&Evaluator::Exec].values;
+                ["exec_success", "exec_error", "call_hit", "call_pred"].map(|name| values[name])
+            };
+            assert_eq!(values(&scores), values(&scored(&*suite, item, &native, &by_model)), "{item}");
         }
     }
 }
