@@ -19,6 +19,7 @@ mod presence;
 mod program;
 mod recorded;
 mod running;
+mod services;
 pub(crate) mod shared;
 mod starts;
 mod stop;
