@@ -5,6 +5,7 @@
 //! answered from the transcript: no call is paid twice. In a conversation it is started for each of its turns, and what came before the turn is
 //! given to it as messages.
 
+mod answer_file;
 mod briefing;
 mod budget;
 mod clock;
