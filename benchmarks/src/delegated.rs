@@ -1,5 +1,6 @@
 //! Sessions that an external agent does, as a whole or turn by turn: the task that it is given, how it ended, and the answer that it gave.
 
+mod given;
 #[cfg(test)]
 mod schema;
 mod session_mode;
@@ -9,12 +10,10 @@ mod written;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use regatta_proto::{
-    AgentName, ChatMessage, ChatRequest, Ended, Event, Finish, HowEnded, ItemId, Reply, Role, Setting, Tool, ToolCall,
-    Transcript,
-};
-use serde_json::{Value, json};
+use regatta_proto::{AgentName, ChatRequest, Ended, Event, Finish, HowEnded, ItemId, Reply, Role, Setting, Transcript};
 
+pub use self::given::asked;
+use self::given::input;
 pub use self::session_mode::{DelegableMode, SessionMode};
 pub use self::turns::{Turn, start_of_turn, turn, turns};
 use crate::{DelegatedTask, Step};
@@ -78,42 +77,6 @@ pub fn step(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest,
     Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, request) })
 }
 
-/// Input of an agent that is to answer `request`.
-fn input(item: &ItemId, task: &str, request: &ChatRequest) -> Value {
-    let messages: Vec<Value> = request.messages.iter().map(message).collect();
-    let mut input = json!({"item": item, "task": task, "messages": messages});
-    if !request.tools.is_empty() {
-        input["tools"] = request.tools.iter().map(definition).collect();
-    }
-    input
-}
-
-/// A message as OpenAI's clients write it.
-fn message(message: &ChatMessage) -> Value {
-    let mut written = json!({"role": message.role, "content": &message.content});
-    if !message.tool_calls.is_empty() {
-        written["tool_calls"] = message.tool_calls.iter().map(called).collect();
-    }
-    if let Some(id) = &message.tool_call_id {
-        written["tool_call_id"] = json!(id);
-    }
-    written
-}
-
-/// A call of a tool as OpenAI's clients write it.
-fn called(call: &ToolCall) -> Value {
-    json!({"id": &call.id, "type": "function", "function": {"name": &call.name, "arguments": &call.arguments}})
-}
-
-/// A tool as OpenAI's clients define it.
-fn definition(tool: &Tool) -> Value {
-    let mut function = json!({"name": &tool.name, "parameters": &tool.parameters});
-    if let Some(description) = &tool.description {
-        function["description"] = json!(description);
-    }
-    json!({"type": "function", "function": function})
-}
-
 /// The answer of a session of one answer, whoever gave it; `None` while there is none.
 ///
 /// Of an agent it is the field `answer` of the JSON that it wrote (all that it wrote, or the last line), else all that it wrote. One that wrote
@@ -164,7 +127,8 @@ fn reply_of_start<'t>(events: &'t [Event], ended: &Ended) -> Cow<'t, Reply> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{ChatRole, Sampling};
+    use regatta_proto::{ChatMessage, ChatRole, Sampling, Tool};
+    use serde_json::{Value, json};
 
     use super::*;
 
