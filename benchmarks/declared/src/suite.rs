@@ -9,8 +9,8 @@ use regatta_benchmarks::{
     delegated,
 };
 use regatta_proto::{
-    AgentName, ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed,
-    Setting, Tool, Transcript,
+    ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Tool,
+    Transcript,
 };
 
 use crate::data::{self, Split, Splits};
@@ -18,7 +18,7 @@ use crate::definition::{Definition, Source};
 use crate::items::{Items, items, position, select};
 use crate::scoring::{Rule, Scorers, prepare, simulated_reply};
 use crate::session::{Script, Subject};
-use crate::setting::{Choice, grid};
+use crate::setting::{Choice, chosen, grid};
 use crate::{predictions, simulate, tables, tools};
 
 /// Sessions that are played when the benchmark is loaded, so that what its templates cannot make of the data is known before anything is
@@ -87,17 +87,6 @@ impl Loaded {
 
     fn split(&self) -> Option<&Split> {
         self.splits.get(&self.definition.items.split)
-    }
-
-    /// The choice that `setting` names, alone or behind `external/NAME`, and the agent that does its sessions; the default has no name there.
-    fn choice(&self, setting: &Setting) -> Option<(&Choice, Option<AgentName>)> {
-        let named = |name: &str| self.grid.iter().find(|choice| choice.setting.as_str() == name);
-        let default = self.grid.first()?;
-        Some(match delegated::named(setting) {
-            None => (named(setting.as_str())?, None),
-            Some((agent, None)) => (default, Some(agent)),
-            Some((agent, Some(name))) => (named(name).filter(|choice| choice.setting != default.setting)?, Some(agent)),
-        })
     }
 
     fn script<'a>(&'a self, choice: &'a Choice) -> Script<'a> {
@@ -202,12 +191,12 @@ impl Suite for Loaded {
     }
 
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        let native = self.choice(setting).map_or(setting, |(choice, _)| &choice.setting);
+        let native = chosen(&self.grid, setting).map_or(setting, |(choice, _)| &choice.setting);
         select(&self.items.items, self.grid.iter().map(|choice| &choice.setting), native, tasks, limit)
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        let (Some(subject), Some((choice, agent))) = (self.subject(position(item)), self.choice(setting)) else {
+        let (Some(subject), Some((choice, agent))) = (self.subject(position(item)), chosen(&self.grid, setting)) else {
             return Step::not_selected(item, setting);
         };
         let turns = delegated::turns(transcript);
