@@ -64,7 +64,7 @@ fn scored(suite: &dyn Suite, item: ItemIndex, setting: &Setting, transcript: &Tr
     }
 }
 
-/// What a simulated model answers where an agent has these `messages`: it looks at who spoke alone.
+/// Answer of a simulated model in the place of an agent that has these `messages`: it looks at who spoke alone.
 fn of_model(suite: &dyn Suite, item: ItemIndex, setting: &Setting, persona: Persona, messages: &Value) -> String {
     let role = |message: &Value| serde_json::from_value::<ChatRole>(message["role"].clone()).unwrap();
     let messages = messages.as_array().unwrap().iter().map(|message| ChatMessage::new(role(message), "")).collect();
