@@ -1,19 +1,21 @@
-//! Sessions that an external agent does as a whole: the task that it is given, how it ended, and the answer that it gave.
+//! Sessions that an external agent does, as a whole or turn by turn: the task that it is given, how it ended, and the answer that it gave.
 
+mod given;
 #[cfg(test)]
 mod schema;
 mod session_mode;
+mod turns;
 mod written;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use regatta_proto::{
-    AgentName, ChatRequest, Ended, Event, Finish, HowEnded, ItemId, Reply, Role, Setting, Tool, Transcript,
-};
-use serde_json::{Value, json};
+use regatta_proto::{AgentName, ChatRequest, Ended, Event, Finish, HowEnded, ItemId, Reply, Role, Setting, Transcript};
 
+pub use self::given::asked;
+use self::given::input;
 pub use self::session_mode::{DelegableMode, SessionMode};
+pub use self::turns::{Turn, start_of_turn, turn, turns};
 use crate::{DelegatedTask, Step};
 
 /// Beginning of the names of settings whose sessions an agent does.
@@ -45,13 +47,18 @@ pub fn last_start(transcript: &Transcript) -> &[Event] {
 /// could not go on here, is started again.
 #[must_use]
 pub fn end(transcript: &Transcript) -> Option<&Ended> {
-    last_start(transcript).iter().rev().find_map(|event| {
-        let Event::Ended(ended) = event else { return None };
-        match ended.how {
-            HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => Some(&**ended),
-            HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => None,
-        }
+    last_start(transcript).iter().rev().find_map(|event| match event {
+        Event::Ended(ended) if is_own(ended) => Some(&**ended),
+        _ => None,
     })
+}
+
+/// `true` for an end that the agent came to by itself, or at a limit of its own.
+const fn is_own(ended: &Ended) -> bool {
+    match ended.how {
+        HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => true,
+        HowEnded::Killed(_) | HowEnded::OutOfMemory | HowEnded::NotStarted | HowEnded::Interrupted => false,
+    }
 }
 
 /// `true` if the last agent that was started has ended, and is not started again.
@@ -67,20 +74,7 @@ pub fn step(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest,
     if has_ended(transcript) {
         return Step::Done;
     }
-    let mut input = json!({"item": item, "task": task, "messages": &request.messages});
-    if !request.tools.is_empty() {
-        input["tools"] = request.tools.iter().map(definition).collect();
-    }
-    Step::Delegate(DelegatedTask { agent: agent.clone(), input })
-}
-
-/// A tool as OpenAI's clients define it.
-fn definition(tool: &Tool) -> Value {
-    let mut function = json!({"name": &tool.name, "parameters": &tool.parameters});
-    if let Some(description) = &tool.description {
-        function["description"] = json!(description);
-    }
-    json!({"type": "function", "function": function})
+    Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, request) })
 }
 
 /// The answer of a session of one answer, whoever gave it; `None` while there is none.
@@ -113,7 +107,11 @@ pub fn reply(transcript: &Transcript) -> Option<Cow<'_, Reply>> {
     if events.is_empty() {
         return transcript.replies(Role::Agent).next().map(Cow::Borrowed);
     }
-    let ended = end(transcript)?;
+    Some(reply_of_start(events, end(transcript)?))
+}
+
+/// The reply of an agent that did `events` since its start and came to this end.
+fn reply_of_start<'t>(events: &'t [Event], ended: &Ended) -> Cow<'t, Reply> {
     let last_reply = || {
         events.iter().rev().find_map(|event| {
             let Event::Call(call) = event else { return None };
@@ -121,15 +119,16 @@ pub fn reply(transcript: &Transcript) -> Option<Cow<'_, Reply>> {
             (says || !call.reply.tool_calls.is_empty()).then_some(&call.reply)
         })
     };
-    Some(match written::reply(&ended.output) {
+    match written::reply(&ended.output) {
         Some(written) => Cow::Owned(written),
         None => last_reply().map_or_else(|| Cow::Owned(Reply::of_text(None, Finish::Stop)), Cow::Borrowed),
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{ChatMessage, ChatRole, Sampling};
+    use regatta_proto::{ChatMessage, ChatRole, Sampling, Tool};
+    use serde_json::{Value, json};
 
     use super::*;
 

@@ -52,9 +52,9 @@ impl Asked<'_> {
         let key = self.key();
         let Self { opened, member, format, body, held, peer, created, place, .. } = self;
         let dialect = format.dialect();
-        let (model, mut request, streaming, left_out) = match ChatCall::parse(format, &body, Reading::Whole) {
-            Ok(ChatCall { model, request, streaming, left_out, .. }) => {
-                (model.into_owned(), request, streaming, left_out)
+        let (model, mut request, streaming, forms, left_out) = match ChatCall::parse(format, &body, Reading::Whole) {
+            Ok(ChatCall { model, request, streaming, forms, left_out, .. }) => {
+                (model.into_owned(), request, streaming, forms, left_out)
             }
             Err(error) => {
                 if serde_json::from_slice::<IgnoredAny>(&body).is_ok() {
@@ -78,8 +78,16 @@ impl Asked<'_> {
             }
             Join::Closed => return refuse(&closed(), dialect),
         };
-        let telling =
-            Telling { opened: Arc::clone(opened), peer: peer.clone(), number, model, format, streaming, created };
+        let telling = Telling {
+            opened: Arc::clone(opened),
+            peer: peer.clone(),
+            number,
+            model,
+            format,
+            streaming,
+            forms,
+            created,
+        };
         let (id, content_type) = (telling.id(), telling.content_type());
         let mut pending = outcome_of(Arc::clone(opened), outcome).boxed();
         let body = match tokio::time::timeout(SILENCE_MAX, &mut pending).await {

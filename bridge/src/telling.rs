@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reply, Usage};
-use regatta_serving::{Answer, ApiError, Format, Stamp, Streaming};
+use regatta_serving::{Answer, ApiError, Format, Stamp, Streaming, ToolForms};
 
 use crate::answer_body::{AnswerBody, Claim};
 use crate::answers::JSON;
@@ -22,6 +22,8 @@ pub(crate) struct Telling {
     pub(crate) model: String,
     pub(crate) format: Format,
     pub(crate) streaming: Option<Streaming>,
+    /// Forms in which the client reads calls of its tools.
+    pub(crate) forms: ToolForms,
     /// Seconds since 1970.
     pub(crate) created: i64,
 }
@@ -45,7 +47,7 @@ impl Telling {
     pub(crate) fn answered(&self, answered: &Answered) -> AnswerBody {
         let Answered { reply, usage, model } = answered;
         let stamp = self.stamp();
-        let answer = Answer { model, reply, usage, stamp: &stamp };
+        let answer = Answer { model, reply, usage, stamp: &stamp, forms: Some(&self.forms) };
         let bytes = match self.streaming {
             None => answer.whole(self.format),
             Some(streaming) => answer.streamed(self.format, streaming),
@@ -60,7 +62,7 @@ impl Telling {
             None => error.body(self.format.dialect()),
             Some(streaming) => {
                 let (nothing, usage, stamp) = (Reply::of_text(None, Finish::Stop), Usage::default(), self.stamp());
-                let answer = Answer { model: &self.model, reply: &nothing, usage: &usage, stamp: &stamp };
+                let answer = Answer { model: &self.model, reply: &nothing, usage: &usage, stamp: &stamp, forms: None };
                 let mut encoder = answer.sse_encoder(self.format, streaming);
                 let mut out = Vec::new();
                 encoder.opening(&mut out);

@@ -1,6 +1,7 @@
 //! Estimates of calls, tokens and money of a sweep before anything is spent.
 
 mod judging;
+mod starts;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,7 +47,7 @@ pub struct CellEstimate {
     /// Upper bound of the money for these calls: a token for each byte, every image the dearest, and every answer of full length. `None` when
     /// a price is unknown, and for external agents.
     pub at_most: Option<Money>,
-    /// Starts of external agents.
+    /// Starts of external agents, if their sessions go as simulated models play them.
     pub agent_starts: u64,
     /// Calls of judges, if sessions go as simulated models play them; `None` for external agents.
     pub judges: Option<JudgeCalls>,
@@ -77,10 +78,14 @@ fn estimate_cell(sweep: &Sweep, cell: &Cell) -> CellEstimate {
         cost: None,
         others_cost: None,
         at_most: None,
-        agent_starts: if cell.setting.external().is_some() { items.len() as u64 } else { 0 },
+        agent_starts: 0,
         judges: None,
     };
     let Some(suite) = sweep.suite(cell) else { return sum };
+    if cell.setting.external().is_some() {
+        sum.agent_starts =
+            items.iter().map(|item| starts::starts(suite.as_ref(), &cell.setting, *item, &cell.model)).sum();
+    }
     let players =
         suite.roles(&cell.setting).into_iter().filter_map(|role| Some((role, sweep.lock.player(cell, role)?)));
     let players: BTreeMap<Role, &ModelSpec> = players.collect();
@@ -180,26 +185,31 @@ pub(crate) fn play(
         let Step::Ask(role, request) = suite.next(item, setting, &transcript) else { break };
         let answer = suite.simulate(item, setting, role, persona, SessionSeed(0), &request);
         with(role, &request, &answer);
-        transcript.events.push(Event::Call(Box::new(Call {
-            role,
-            attempt: 1,
-            model: model.clone(),
-            request,
-            reply: answer,
-            tries: Vec::new(),
-            usage: Usage::default(),
-            raw_usage: None,
-            cost: None,
-            reported_cost: None,
-            served: Served::default(),
-            latency_us: 0,
-            first_token_us: None,
-            waited_us: 0,
-            at: None,
-            lane: Lane::Live,
-            from_cache: false,
-            saved: None,
-        })));
+        transcript.events.push(answered(model, role, request, answer));
     }
     transcript
+}
+
+/// The event of a call to `role` that was answered with `reply`, by `model`.
+fn answered(model: &ModelRef, role: Role, request: ChatRequest, reply: Reply) -> Event {
+    Event::Call(Box::new(Call {
+        role,
+        attempt: 1,
+        model: model.clone(),
+        request,
+        reply,
+        tries: Vec::new(),
+        usage: Usage::default(),
+        raw_usage: None,
+        cost: None,
+        reported_cost: None,
+        served: Served::default(),
+        latency_us: 0,
+        first_token_us: None,
+        waited_us: 0,
+        at: None,
+        lane: Lane::Live,
+        from_cache: false,
+        saved: None,
+    }))
 }

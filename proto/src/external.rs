@@ -62,7 +62,7 @@ pub struct ExternalAgent {
     /// Most model calls of a session; further ones are refused.
     #[serde(default = "calls_max")]
     pub calls_max: u32,
-    /// Most starts for one session, if another process kills the program.
+    /// Most starts for one session, in a conversation for one turn, if another process kills the program.
     #[serde(default = "starts_max")]
     pub starts_max: u8,
     /// Most instances that a worker runs at once.

@@ -1,12 +1,18 @@
 //! Ends of external agents, for a reader who wonders why a cell has no scores, or low ones.
 
+use std::collections::BTreeSet;
+
 use regatta_backends::AgentEnd;
-use regatta_proto::{Event, HowEnded, Transcript};
+use regatta_proto::{ErrorClass, Event, FailedCall, HowEnded, Transcript};
 
 /// Most bytes of standard error that are quoted: its end, where programs say why they gave up.
 const ERRORS_BYTES_MAX: usize = 400;
+/// Refused fields of one session that are named.
+const FIELDS_NAMED: usize = 5;
+/// Stands behind a route in the refusal of one that is not served.
+const NOT_SERVED: &str = " is not served";
 
-/// End of the session's last agent; `None` where there was none, or where it ended well.
+/// End of the session's last agent; `None` where there was none, or where it ended well and nothing that it asked was refused.
 pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     let events = &transcript.events;
     let ended = events.iter().rev().find_map(|event| match event {
@@ -23,7 +29,9 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     let has_begun = has_asked || events[started..].iter().any(|event| matches!(event, Event::Exchange(_)));
     let end = |how: String, errors: &str| AgentEnd { how, errors: end_of(errors).to_owned() };
     let how = match ended.how {
-        HowEnded::Exited(0) | HowEnded::Exited(200..=299) if has_asked => return None,
+        HowEnded::Exited(0) | HowEnded::Exited(200..=299) if has_asked => {
+            return Some(end(format!("ended well, with requests refused for {}", refused(events)?), ""));
+        }
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) => "ended well".to_owned(),
         HowEnded::Exited(code) => format!("exited {code}"),
         HowEnded::Killed(0) => "lost their connection".to_owned(),
@@ -42,6 +50,30 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     Some(end(how, &ended.errors))
 }
 
+/// Fields and routes for which requests were refused without having been sent, by name; `None` if there are none.
+fn refused(events: &[Event]) -> Option<String> {
+    let mut names = BTreeSet::new();
+    for event in events {
+        let Event::Failed(FailedCall { tries, asked: None, .. }) = event else { continue };
+        let refusals = tries.iter().filter(|last| last.class == ErrorClass::BadRequest);
+        names.extend(refusals.filter_map(|refusal| refused_name(&refusal.detail)));
+    }
+    let named = names.iter().take(FIELDS_NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match names.len() {
+        0 => None,
+        all if all > FIELDS_NAMED => Some(format!("{named} and {} more", all - FIELDS_NAMED)),
+        _ => Some(named),
+    }
+}
+
+/// The field of the request, without its place in that, or the route that a refusal begins with.
+fn refused_name(detail: &str) -> Option<&str> {
+    if let Some((path, _)) = detail.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        return path.split(['.', '[']).next();
+    }
+    detail.split_once(NOT_SERVED).map(|(route, _)| route)
+}
+
 /// The last bytes of `text`, from the beginning of a character.
 fn end_of(text: &str) -> &str {
     let text = text.trim_end();
@@ -53,7 +85,7 @@ fn end_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use regatta_benchmark_testing::answered;
-    use regatta_proto::{ChatRequest, Ended, Finish, Reply, Role, Started};
+    use regatta_proto::{ChatRequest, Digest, Ended, Finish, ModelRef, Reply, Role, Started, Try};
 
     use super::*;
 
@@ -76,6 +108,44 @@ mod tests {
         assert_eq!(how(HowEnded::Deadline, true).as_deref(), Some("hit the deadline"));
         assert_eq!(how(HowEnded::NotStarted, false).as_deref(), Some("could not be started or reached"));
         assert_eq!(agent_end(&Transcript::of_recorded(Some("no agent"))), None);
+    }
+
+    #[test]
+    fn an_agent_that_ended_well_is_told_of_where_what_it_asked_was_refused() {
+        let model: ModelRef = "sim/any".parse().unwrap();
+        let failed = |detail: &str, asked| {
+            let tries = vec![Try::not_sent(ErrorClass::BadRequest, detail.to_owned())];
+            Event::Failed(FailedCall {
+                role: Role::Agent,
+                attempt: 1,
+                model: model.clone(),
+                tries,
+                request: None,
+                asked,
+            })
+        };
+        let end = |refusals: Vec<Event>| {
+            let reply = Reply::of_text(Some("yes"), Finish::Stop);
+            let mut events = vec![Event::Started(Started { agent: "mine".parse().unwrap(), attempt: 1 })];
+            events.extend(refusals);
+            events.push(answered(Role::Agent, ChatRequest::default(), reply));
+            let ended = Ended { how: HowEnded::Exited(0), output: "".into(), is_cut: false, errors: "".into() };
+            events.push(Event::Ended(Box::new(ended)));
+            agent_end(&Transcript { events }).map(|end| end.how)
+        };
+        let refusals = vec![
+            failed("`tools[0].type` is run by the provider", None),
+            failed("`n` asks for several answers", None),
+            failed("`n` asks for several answers", None),
+            failed("POST /v1/embeddings is not served to agents: only calls of chat models are", None),
+        ];
+        let expected = "ended well, with requests refused for `POST /v1/embeddings`, `n`, `tools`";
+        assert_eq!(end(refusals).as_deref(), Some(expected));
+        let many = ["a", "b", "c", "d", "e", "f", "g"].map(|name| failed(&format!("`{name}` is"), None));
+        let expected = "ended well, with requests refused for `a`, `b`, `c`, `d`, `e` and 2 more";
+        assert_eq!(end(many.to_vec()).as_deref(), Some(expected));
+        let of_provider = failed("`x` is wrong, says the provider", Some(Digest::of(b"request")));
+        assert_eq!(end(vec![of_provider]), None, "what an endpoint refused is the agent's own affair");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use regatta_proto::{Reply, Usage};
 
+use crate::responses::forms::ToolForms;
+
 /// An answer to a chat request.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer<'a> {
@@ -13,6 +15,8 @@ pub struct Answer<'a> {
     pub usage: &'a Usage,
     /// The parts that are specific to this delivery.
     pub stamp: &'a Stamp,
+    /// Forms in which the client reads calls of its tools; `None` if all are functions.
+    pub forms: Option<&'a ToolForms>,
 }
 
 /// Identifiers and cost that the delivery adds to an answer.

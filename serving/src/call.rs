@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use regatta_proto::ChatRequest;
 use serde_json::value::RawValue;
 
+use crate::responses::forms::ToolForms;
+
 /// The part of a request that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reading {
@@ -28,6 +30,8 @@ pub struct ChatCall<'a> {
     pub tools: Option<&'a RawValue>,
     /// The `metadata`, as the client wrote it.
     pub metadata: Option<&'a RawValue>,
+    /// Forms in which the client reads calls of its tools.
+    pub forms: ToolForms,
     /// Names of fields that were accepted but not carried, though a client may care; sorted.
     pub left_out: Vec<&'static str>,
 }

@@ -134,7 +134,7 @@ proptest! {
     fn an_answer_comes_back_as_it_was_given(reply in reply()) {
         let stamp = Stamp { id: "1".into(), created: 0, cost: None, fingerprint: None };
         let usage = Usage::default();
-        let answer = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp };
+        let answer = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp, forms: None };
         for format in Format::ALL {
             let whole: Value = serde_json::from_slice(&answer.whole(format)).unwrap();
             let body = given_back(format, &whole).to_string();

@@ -42,6 +42,11 @@ impl Reader {
         }
     }
 
+    /// Keeps the request's field `name` from going to the endpoint as it is; `true` if it would have.
+    pub(crate) fn keep_back(&mut self, name: &str) -> bool {
+        self.verbatim.remove(name)
+    }
+
     /// The fields of `body` that go to the endpoint as they are, beside the conversation that was read of it; `None` if there are none.
     ///
     /// # Errors

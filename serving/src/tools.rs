@@ -62,12 +62,14 @@ const UNREAD: [&str; 6] = ["custom", "local_shell", "shell", "apply_patch", "nam
 /// Takes `type` out of a tool; if present, it must be `kind`.
 pub(crate) fn expect_kind(tool: &mut Fields<'_>, kind: &str) -> Result<(), ApiError> {
     match tool.text("type")? {
-        Some(other) if other != kind => {
-            let is_unread = UNREAD.contains(&&*other) || other.starts_with("computer_");
-            Err(tool.refuse("type", if is_unread { UNREAD_ANSWER } else { PROVIDERS_TOOL }))
-        }
+        Some(other) if other != kind => Err(tool.refuse("type", foreign(&other))),
         _ => Ok(()),
     }
+}
+
+/// The reason why a tool of the kind `kind` is refused.
+pub(crate) fn foreign(kind: &str) -> &'static str {
+    if UNREAD.contains(&kind) || kind.starts_with("computer_") { UNREAD_ANSWER } else { PROVIDERS_TOOL }
 }
 
 /// `true` for a tool whose schema the provider knows and that the client runs, as Anthropic's shell and its editor: its calls are those of

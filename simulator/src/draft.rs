@@ -49,6 +49,6 @@ impl Draft {
     }
 
     fn answer<'a>(&'a self, reply: &'a Reply, stamp: &'a Stamp) -> Answer<'a> {
-        Answer { model: &self.model, reply, usage: &self.usage, stamp }
+        Answer { model: &self.model, reply, usage: &self.usage, stamp, forms: None }
     }
 }

@@ -67,17 +67,39 @@ fn unknown(name: &str) -> ApiError {
 #[derive(Debug, Serialize)]
 pub(crate) struct ModelList {
     object: &'static str,
-    data: Vec<ModelEntry>,
+    data: Vec<ModelEntry<'static>>,
     /// There are more noisy models than are listed.
     has_more: bool,
 }
 
+/// One model of the list.
 #[derive(Debug, Serialize)]
-struct ModelEntry {
-    id: &'static str,
+pub(crate) struct ModelEntry<'a> {
+    id: &'a str,
     object: &'static str,
     created: i64,
     owned_by: &'static str,
+}
+
+impl<'a> ModelEntry<'a> {
+    /// The model `name`, which need not be among those that are listed.
+    ///
+    /// # Errors
+    /// 404, when there is no such model.
+    pub(crate) fn named(name: &'a str, has_script: bool, created: i64) -> Result<Self, ApiError> {
+        match name {
+            LEXICAL => {}
+            SCRIPTED if !has_script => return Err(unknown(name)),
+            _ => {
+                ChatModel::named(name)?;
+            }
+        }
+        Ok(Self::new(name, created))
+    }
+
+    const fn new(id: &'a str, created: i64) -> Self {
+        Self { id, object: "model", created, owned_by: "regatta-simulated" }
+    }
 }
 
 impl ModelList {
@@ -87,8 +109,7 @@ impl ModelList {
             .into_iter()
             .chain(has_script.then_some(SCRIPTED))
             .chain([LEXICAL]);
-        let entry = |id| ModelEntry { id, object: "model", created, owned_by: "regatta-simulated" };
-        Self { object: "list", data: names.map(entry).collect(), has_more: true }
+        Self { object: "list", data: names.map(|name| ModelEntry::new(name, created)).collect(), has_more: true }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::draft::Draft;
 use crate::endpoint::Endpoint;
 use crate::formats::{ChatCall, Format, embeddings};
 use crate::identity::request_digest;
-use crate::model::ModelList;
+use crate::model::{ModelEntry, ModelList};
 use crate::responding::{respond, respond_error};
 
 /// Longest request to a model in bytes: far above any benchmark's longest conversation.
@@ -65,6 +65,9 @@ impl Endpoint {
                 Ok(self.refuse(refusal, format.map_or(Dialect::Openai, Format::dialect)))
             }
             (method, _, None) => {
+                if let Some(name) = path.strip_prefix(MODELS).and_then(|rest| rest.strip_prefix('/')) {
+                    return Ok(self.model(method, name));
+                }
                 if let Some(dialect) = batches::dialect_of(path) {
                     return self.serve_batches(dialect, &head, body).await;
                 }
@@ -72,6 +75,19 @@ impl Endpoint {
                 Ok(self.refuse(ApiError::unknown_route(message), Dialect::Openai))
             }
         }
+    }
+
+    /// Answers a request about the model `name`.
+    fn model(&self, method: &Method, name: &str) -> Response<AnswerBody> {
+        let entry = match ModelEntry::named(name, self.script.is_some(), self.created) {
+            Ok(entry) => entry,
+            Err(refusal) => return self.refuse(refusal, Dialect::Openai),
+        };
+        if method != Method::GET {
+            let refusal = ApiError::wrong_method(format!("a model does not take {method}"));
+            return self.refuse(refusal, Dialect::Openai);
+        }
+        ok(json_bytes(&entry))
     }
 
     /// Answers a request to a model.

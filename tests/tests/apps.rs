@@ -65,9 +65,9 @@ async fn the_client_of_the_package_mcp_lists_and_calls_the_apps_by_both_ways_to_
     let (process, url) = apps(&miniature()).await;
     let arguments = json!({"title": "Moby-Dick", "branch": "Old Town", "weeks": 3});
     let calls = json!([
-        ["Library.findbook", {"title": "Moby-Dick"}],
-        ["Library.lendbook", arguments],
-        ["Garden.lendbook", {"title": "Moby-Dick"}],
+        ["Library-findbook", {"title": "Moby-Dick"}],
+        ["Library-lendbook", arguments],
+        ["Garden-lendbook", {"title": "Moby-Dick"}],
     ]);
     let mut protocols = Vec::new();
     for mode in ["legacy", "auto"] {
@@ -75,7 +75,7 @@ async fn the_client_of_the_package_mcp_lists_and_calls_the_apps_by_both_ways_to_
         let got = ask_over_mcp(&python, &format!("{url}/mcp/sm-000/{session}"), mode, &calls).await;
         assert_eq!(got["server"], "regatta-simulated-apps");
         assert_eq!(got["tools"].as_object().unwrap().len(), 8);
-        assert_eq!(got["tools"]["Library.lendbook"]["required"], json!(["title", "branch"]));
+        assert_eq!(got["tools"]["Library-lendbook"]["required"], json!(["title", "branch"]));
         assert_eq!(got["results"][0]["content"]["outputs"]["branch"], "Old Town", "{got:#}");
         assert_eq!(got["results"][1]["is_error"], false);
         assert_eq!(got["results"][2], json!({"is_error": true, "content": got["results"][2]["content"]}));

@@ -1,5 +1,5 @@
-//! An agent that somebody else wrote does sessions of a benchmark of one answer: it is given the messages, and tools where there are any, and
-//! what it writes is scored.
+//! An agent that somebody else wrote does sessions of a benchmark, of one answer or turn by turn: it is given the messages, and tools where there
+//! are any, and what it writes is scored.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use regatta_tests::regatta::{finish, regatta, workspace};
@@ -22,12 +22,18 @@ print(json.dumps({"answer": message.get("content") or "", "tool_calls": message.
 /// Runs `benchmark` in `native`, a setting of its own, and in that of an agent that hands its model's reply on; `more` are further fields of the
 /// benchmark in the spec. Returns the items with their scores in either.
 async fn scores_of_both(benchmark: &str, native: &str, more: &str) -> [Vec<(String, Value)>; 2] {
+    scores_in(benchmark, [native, "external/mine"], more).await
+}
+
+/// Runs `benchmark` in both `settings`. Returns the items with their scores in either.
+async fn scores_in(benchmark: &str, settings: [&str; 2], more: &str) -> [Vec<(String, Value)>; 2] {
+    let [native, external] = settings;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("agent.py"), AGENT).unwrap();
     let data = workspace().join("examples/data").join(benchmark);
     let spec = format!(
         "name: delegated\nagents:\n  mine: {{ command: [python3, agent.py], directory: . }}\nbenchmarks:\n  {benchmark}: {{ data: {}, settings: \
-         [{native}, external/mine], {more} }}\nendpoints:\n  sim: {{ kind: simulated }}\nmodels:\n  - sim/oracle\n",
+         [{native}, {external}], {more} }}\nendpoints:\n  sim: {{ kind: simulated }}\nmodels:\n  - sim/oracle\n",
         data.display()
     );
     let path = folder.path().join("spec.yaml");
@@ -41,7 +47,7 @@ async fn scores_of_both(benchmark: &str, native: &str, more: &str) -> [Vec<(Stri
     let results = std::fs::read_to_string(directory.join("results.jsonl")).unwrap();
     let results: Vec<Value> = results.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(results.iter().all(|line| line["outcome"] == "measured"), "{results:?}");
-    [native, "external/mine"].map(|setting| {
+    settings.map(|setting| {
         let of = results.iter().filter(|line| line["setting"] == setting);
         of.map(|line| (line["item"].to_string(), line["scores"].clone())).collect()
     })
@@ -75,4 +81,26 @@ async fn plans_and_calls_of_an_agent_score_what_its_models_score() {
     let [native, external] = scores_of_both("orchestrationbench", "stepwise", all).await;
     assert!(native.iter().any(|(_, scores)| scores["official"]["name_f1"] == 1.0), "a step is answered by a call");
     assert_alike([native, external]);
+}
+
+/// Runs `benchmark` in `native`, a setting of conversations, and in that of an agent that takes its turns in them.
+async fn scores_of_conversations(benchmark: &str, native: &str, more: &str) -> [Vec<(String, Value)>; 2] {
+    scores_in(benchmark, [native, &format!("external/mine/{native}")], more).await
+}
+
+#[tokio::test]
+async fn conversations_of_an_agent_score_what_its_models_conversations_score() {
+    let all = "limit: 'first:1', evaluators: [official_fixed, paper], judge: sim/oracle, roles: { user: sim/oracle, environment: sim/oracle }";
+    assert_alike(scores_of_conversations("flowbench", "session/single/flowchart", all).await);
+}
+
+#[tokio::test]
+async fn calls_of_an_agent_at_the_phone_score_what_its_models_calls_score() {
+    assert_alike(scores_of_conversations("appbench", "tools", "limit: 'first:1', evaluators: [exec]").await);
+}
+
+#[tokio::test]
+async fn scenarios_of_an_agent_score_what_its_models_scenarios_score() {
+    let all = "limit: 'first:1', evaluators: [official, paper], judge: sim/oracle";
+    assert_alike(scores_of_conversations("orchestrationbench", "end-to-end", all).await);
 }

@@ -13,6 +13,7 @@ mod official;
 mod paper;
 mod parse;
 mod phone_picture;
+mod phone_server;
 mod prompts;
 mod scoring;
 mod session;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Drawing, Picture, Score, Scores, delegated};
-use regatta_proto::{Evaluator, Event, Role, Transcript};
+use regatta_proto::{Evaluator, Event, Setting, Transcript};
 use serde_json::{Map, Value, json};
 
 use super::data::{Data, Entry};
@@ -15,6 +15,7 @@ use super::paper;
 use super::parse::{Line, apps, lines};
 use super::phone_picture;
 use super::session::texts;
+use super::setting::{Route, SessionMode};
 use super::stepwise::{Toolbox, Walk};
 
 /// Result of a session.
@@ -47,15 +48,15 @@ impl<'t> Answer<'t> {
 
 /// Scores what happened in the session of `entry`.
 pub(crate) fn score(
-    data: &Data,
-    toolbox: &Toolbox,
+    (data, toolbox): (&Data, &Toolbox),
     entry: &Entry,
+    setting: Option<&Setting>,
     evaluators: &[Evaluator],
     transcript: &Transcript,
 ) -> Scores {
-    if used_tools(transcript) {
+    if used_tools(setting, transcript) {
         // What was called step by step is no plan, so only one evaluator has something to say.
-        let walk = Walk::of(data, toolbox, entry, transcript.replies(Role::Agent));
+        let walk = Walk::of(data, toolbox, entry, &delegated::turns(transcript));
         let scored = evaluators.iter().filter(|evaluator| **evaluator == Evaluator::Exec);
         return scored.map(|evaluator| (*evaluator, score_walk(entry, &walk))).collect();
     }
@@ -78,17 +79,22 @@ pub(crate) fn score_failure(data: &Data, entry: &Entry, evaluators: &[Evaluator]
 }
 
 /// The plan of a session over the gold one; none where tools were called step by step.
-pub(crate) fn drawings(data: &Data, entry: &Entry, transcript: &Transcript) -> Vec<Drawing> {
-    if used_tools(transcript) {
+pub(crate) fn drawings(data: &Data, entry: &Entry, setting: &Setting, transcript: &Transcript) -> Vec<Drawing> {
+    if used_tools(Some(setting), transcript) {
         return Vec::new();
     }
     vec![drawing::drawing(entry, &data.phone, &written(data, transcript))]
 }
 
 /// The phone with the apps that were called, and those of the gold.
-pub(crate) fn pictures(data: &Data, toolbox: &Toolbox, entry: &Entry, transcript: &Transcript) -> Vec<Picture> {
-    if used_tools(transcript) {
-        let walk = Walk::of(data, toolbox, entry, transcript.replies(Role::Agent));
+pub(crate) fn pictures(
+    (data, toolbox): (&Data, &Toolbox),
+    entry: &Entry,
+    setting: &Setting,
+    transcript: &Transcript,
+) -> Vec<Picture> {
+    if used_tools(Some(setting), transcript) {
+        let walk = Walk::of(data, toolbox, entry, &delegated::turns(transcript));
         let apps = walk.executed.iter().map(|call| &*call.app);
         return vec![phone_picture::picture(entry, &data.phone, apps)];
     }
@@ -106,18 +112,22 @@ fn written<'t>(data: &Data, transcript: &'t Transcript) -> Cow<'t, str> {
 }
 
 /// `true` if a plan was asked for, and no app was selected or no line of the answer is a call. Agents that call tools write no plan.
-pub(crate) fn is_invalid_format(data: &Data, transcript: &Transcript) -> bool {
-    !used_tools(transcript)
+pub(crate) fn is_invalid_format(data: &Data, setting: &Setting, transcript: &Transcript) -> bool {
+    !used_tools(Some(setting), transcript)
         && match Answer::of(data, transcript) {
             Answer::Plan(text) => lines(&text).is_empty(),
             Answer::Dropped => true,
         }
 }
 
-/// `true` if the benchmark offered the apps as tools. Tools of an external agent are its own, and it writes a plan all the same.
-fn used_tools(transcript: &Transcript) -> bool {
+/// `true` if the benchmark offered the apps as tools. What tools an external agent gives its model is its own affair: its setting says what the
+/// benchmark offered it.
+fn used_tools(setting: Option<&Setting>, transcript: &Transcript) -> bool {
+    if delegated::was_started(transcript) {
+        return setting.and_then(SessionMode::of).is_some_and(|named| named.mode.route == Route::Tools);
+    }
     let is_offered = |event: &Event| matches!(event, Event::Call(call) if !call.request.tools.is_empty());
-    !delegated::was_started(transcript) && transcript.events.iter().any(is_offered)
+    transcript.events.iter().any(is_offered)
 }
 
 fn score_answer(data: &Data, entry: &Entry, evaluator: Evaluator, answer: &Answer<'_>) -> Score {

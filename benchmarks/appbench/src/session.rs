@@ -34,16 +34,24 @@ pub(crate) fn next(data: &Data, toolbox: &Toolbox, entry: &Entry, mode: Mode, tr
     }
 }
 
-/// Step of a session that `agent` does: it makes a plan from the APIs of all apps.
-pub(crate) fn delegated_plan(
-    data: &Data,
+/// Step of a session that `agent` does: it makes a plan from the APIs of all apps, or calls them.
+pub(crate) fn next_by_agent(
+    (data, toolbox): (&Data, &Toolbox),
     entry: &Entry,
     mode: Mode,
     agent: &AgentName,
     transcript: &Transcript,
 ) -> Step {
-    let request = plan_request(data, entry, mode, None);
-    delegated::step(agent, &entry.id, entry.split.as_str(), &request, transcript)
+    match mode.route {
+        Route::Flat | Route::Hierarchical => {
+            let request = plan_request(data, entry, mode, None);
+            delegated::step(agent, &entry.id, entry.split.as_str(), &request, transcript)
+        }
+        Route::Tools => {
+            let step = next_with_tools(data, toolbox, entry, transcript);
+            delegated::turn(agent, &entry.id, entry.split.as_str(), step)
+        }
+    }
 }
 
 /// Texts of the model's replies, in order; empty for a reply without text.
@@ -73,7 +81,7 @@ fn request(system: String, examples: Vec<ChatMessage>, entry: &Entry) -> ChatReq
 }
 
 fn next_with_tools(data: &Data, toolbox: &Toolbox, entry: &Entry, transcript: &Transcript) -> Step {
-    let walk = Walk::of(data, toolbox, entry, transcript.replies(Role::Agent));
+    let walk = Walk::of(data, toolbox, entry, &delegated::turns(transcript));
     if walk.is_over {
         return Step::Done;
     }

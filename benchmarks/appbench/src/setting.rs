@@ -72,16 +72,19 @@ impl DelegableMode for Mode {
         (is_shown && mode.name() == name).then_some(mode)
     }
 
-    /// Plans with the APIs of all apps, and perhaps `/K-shot`.
-    fn of_agent(shots: Option<&str>) -> Option<Self> {
-        match shots {
+    /// Plans with the APIs of all apps, and perhaps `/K-shot`; or `tools`.
+    fn of_agent(more: Option<&str>) -> Option<Self> {
+        match more {
+            Some("tools") => Some(Self { route: Route::Tools, shots: 0 }),
             Some(shots) => Self::named(&format!("flat/{shots}")),
             None => Some(Self { route: Route::Flat, shots: 0 }),
         }
     }
 
     fn known() -> String {
-        format!("hierarchical, flat and external/NAME, each with /1-shot to /{SHOTS_MAX}-shot too, and tools")
+        format!(
+            "hierarchical, flat and external/NAME, each with /1-shot to /{SHOTS_MAX}-shot too, tools and external/NAME/tools"
+        )
     }
 }
 
@@ -121,11 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_plans_with_all_apps_and_may_be_shown_examples() {
+    fn an_agent_plans_with_all_apps_and_may_be_shown_examples_or_calls_them() {
         let of_agent = |shots| Mode::of_agent(shots).map(Mode::name);
         assert_eq!(of_agent(None).as_deref(), Some("flat"));
         assert_eq!(of_agent(Some("3-shot")).as_deref(), Some("flat/3-shot"));
-        for unknown in ["0-shot", "flat", "flat/3-shot"] {
+        assert_eq!(of_agent(Some("tools")).as_deref(), Some("tools"));
+        for unknown in ["0-shot", "flat", "flat/3-shot", "tools/3-shot"] {
             assert_eq!(of_agent(Some(unknown)), None, "{unknown}");
         }
     }

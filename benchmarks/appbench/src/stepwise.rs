@@ -1,15 +1,18 @@
 //! A session with tools: the model calls the simulated apps step by step instead of writing a plan. Ours, scored by what was executed.
 //!
-//! The world is a pure state machine, so the whole session is a function of the model's replies.
+//! The world is a pure state machine, so the whole session is a function of the model's replies. An external agent replies with calls as a
+//! model does, or calls the phone itself.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use regatta_proto::{ChatMessage, ChatRole, Reply, Tool, ToolCall};
+use regatta_benchmarks::delegated::Turn;
+use regatta_proto::{ChatMessage, ChatRole, Tool};
 use serde_json::{Map, Value, json};
 
 use super::data::{Api, Data, Entry, Phone};
 use super::exec::{Executed, World};
+use super::phone_server;
 
 /// Most calls of the model in one session.
 pub(crate) const ROUNDS_MAX: usize = 20;
@@ -19,6 +22,8 @@ const CALLS_MAX: usize = 32;
 const BUDGET: usize = 1 << 20;
 /// Longest name of a tool that all providers take.
 const NAME_MAX: usize = 64;
+/// The answer to a call of a tool that the phone does not have.
+pub(crate) const UNKNOWN_TOOL: &str = "unknown tool";
 
 /// The APIs of a phone as tools.
 #[derive(Debug, Clone)]
@@ -73,24 +78,28 @@ pub(crate) struct Walk {
     pub(crate) executed: Vec<Executed>,
     /// True if some call was refused.
     pub(crate) is_refused: bool,
-    /// Replies with calls.
+    /// Replies with calls, and calls that an external agent made at the phone itself.
     pub(crate) rounds: usize,
     /// True if the model has stopped calling, or has used all rounds.
     pub(crate) is_over: bool,
 }
 
 impl Walk {
-    /// Replays the session of `entry` from the model's replies.
-    pub(crate) fn of<'r>(
-        data: &Data,
-        toolbox: &Toolbox,
-        entry: &Entry,
-        replies: impl Iterator<Item = &'r Reply>,
-    ) -> Self {
-        let mut world = World::new(&data.phone, &entry.fixtures, BUDGET);
+    /// Replays the session of `entry` from the replies of the model, or of the external agent in its place. One that has called the phone itself
+    /// has done everything in that turn.
+    pub(crate) fn of(data: &Data, toolbox: &Toolbox, entry: &Entry, turns: &[Turn<'_>]) -> Self {
+        let mut world = world(data, entry);
         let mut walk =
             Self { messages: Vec::new(), executed: Vec::new(), is_refused: false, rounds: 0, is_over: false };
-        for reply in replies.take(ROUNDS_MAX) {
+        for Turn { reply, events, .. } in turns.iter().take(ROUNDS_MAX) {
+            let phoned = phone_server::calls(data, toolbox, entry, events);
+            if !phoned.is_empty() {
+                walk.rounds += phoned.len();
+                walk.is_refused |= phoned.iter().any(Result::is_err);
+                walk.executed.extend(phoned.into_iter().flatten());
+                walk.is_over = true;
+                break;
+            }
             if reply.tool_calls.is_empty() {
                 walk.is_over = true;
                 break;
@@ -101,29 +110,51 @@ impl Walk {
             said.reasoning.clone_from(&reply.reasoning);
             walk.messages.push(said);
             for (at, call) in reply.tool_calls.iter().enumerate() {
-                let result = if at < CALLS_MAX { walk.call(&mut world, toolbox, call) } else { Err("too many calls") };
+                let result = if at < CALLS_MAX {
+                    execute(&mut world, toolbox, &call.name, &call.arguments)
+                } else {
+                    Err("too many calls")
+                };
                 walk.is_refused |= result.is_err();
-                let content = result.unwrap_or_else(|problem| json!({ "error": problem }).to_string());
+                let content = match result {
+                    Ok((executed, returned)) => {
+                        walk.executed.push(executed);
+                        returned
+                    }
+                    Err(problem) => json!({ "error": problem }).to_string(),
+                };
                 let mut told = ChatMessage::new(ChatRole::Tool, content);
                 told.tool_call_id = Some(Arc::clone(&call.id));
                 walk.messages.push(told);
             }
         }
-        walk.is_over |= walk.rounds == ROUNDS_MAX;
+        walk.is_over |= walk.rounds >= ROUNDS_MAX;
         walk
     }
+}
 
-    /// Executes one call and returns what the app answers: everything that the API returns, by name.
-    fn call(&mut self, world: &mut World, toolbox: &Toolbox, call: &ToolCall) -> Result<String, &'static str> {
-        let (app, api) = toolbox.apis.get(&call.name).ok_or("unknown tool")?;
-        let inputs = inputs(&call.arguments).ok_or("the arguments are not a JSON object")?;
-        let executed = world.call(app, api, inputs).map_err(|refusal| refusal.as_str())?;
-        let outputs = world.outputs(&executed).map_err(|refusal| refusal.as_str())?;
-        self.executed.push(executed);
-        let outputs: Map<String, Value> =
-            outputs.into_iter().map(|(name, value)| (name.to_string(), json!(*value))).collect();
-        Ok(Value::Object(outputs).to_string())
-    }
+/// The world in which the calls of a session of `entry` are executed.
+pub(crate) fn world(data: &Data, entry: &Entry) -> World {
+    World::new(&data.phone, &entry.fixtures, BUDGET)
+}
+
+/// Executes one call. Returns it with what the app answers: everything that the API returns, by name.
+///
+/// # Errors
+/// Says why it is not executed.
+pub(crate) fn execute(
+    world: &mut World,
+    toolbox: &Toolbox,
+    tool: &str,
+    arguments: &str,
+) -> Result<(Executed, String), &'static str> {
+    let (app, api) = toolbox.apis.get(tool).ok_or(UNKNOWN_TOOL)?;
+    let inputs = inputs(arguments).ok_or("the arguments are not a JSON object")?;
+    let executed = world.call(app, api, inputs).map_err(|refusal| refusal.as_str())?;
+    let outputs = world.outputs(&executed).map_err(|refusal| refusal.as_str())?;
+    let outputs: Map<String, Value> =
+        outputs.into_iter().map(|(name, value)| (name.to_string(), json!(*value))).collect();
+    Ok((executed, Value::Object(outputs).to_string()))
 }
 
 /// Arguments as texts, as the data writes them: `True`, `4.60`, `2019-03-12`. What is null was not given.

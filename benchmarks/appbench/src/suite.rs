@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{
     CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, Verdicts,
+    Step, Suite, Table, ToolAnswer, ToolRequest, Verdicts,
 };
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -13,7 +13,7 @@ use super::data::{Data, Entry};
 use super::setting::{Mode, Route, SessionMode};
 use super::simulate::{self, Asked};
 use super::stepwise::Toolbox;
-use super::{case, items, scoring, session, tables};
+use super::{case, items, phone_server, scoring, session, tables};
 
 /// The loaded data set.
 #[derive(Debug)]
@@ -37,6 +37,17 @@ impl Loaded {
     fn entry(&self, item: ItemIndex) -> Option<&Entry> {
         self.data.entries.get(usize::try_from(item.0).ok()?)
     }
+
+    fn scored(
+        &self,
+        item: ItemIndex,
+        setting: Option<&Setting>,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+    ) -> Scoring {
+        let Some(entry) = self.entry(item) else { return Scoring::not_selected(item) };
+        Scoring::Scored(scoring::score((&self.data, &self.toolbox), entry, setting, evaluators, transcript))
+    }
 }
 
 impl Suite for Loaded {
@@ -53,9 +64,30 @@ impl Suite for Loaded {
             return Step::not_selected(item, setting);
         };
         match agent {
-            Some(agent) => session::delegated_plan(&self.data, entry, mode, &agent, transcript),
+            Some(agent) => session::next_by_agent((&self.data, &self.toolbox), entry, mode, &agent, transcript),
             None => session::next(&self.data, &self.toolbox, entry, mode, transcript),
         }
+    }
+
+    /// The phone, where the external agent of a session may call it.
+    fn serve(&self, item: ItemIndex, setting: &Setting, request: &ToolRequest) -> ToolAnswer {
+        match (self.entry(item), SessionMode::of(setting)) {
+            (Some(entry), Some(SessionMode { mode: Mode { route: Route::Tools, .. }, agent: Some(_) })) => {
+                phone_server::serve(&self.data, &self.toolbox, entry, request)
+            }
+            _ => ToolAnswer::not_found(),
+        }
+    }
+
+    fn score_session(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Scoring {
+        self.scored(item, Some(setting), evaluators, transcript)
     }
 
     fn score(
@@ -65,18 +97,15 @@ impl Suite for Loaded {
         transcript: &Transcript,
         _verdicts: &dyn Verdicts,
     ) -> Scoring {
-        match self.entry(item) {
-            Some(entry) => Scoring::Scored(scoring::score(&self.data, &self.toolbox, entry, evaluators, transcript)),
-            None => Scoring::not_selected(item),
-        }
+        self.scored(item, None, evaluators, transcript)
     }
 
     fn score_failure(&self, item: ItemIndex, evaluators: &[Evaluator]) -> Scores {
         self.entry(item).map_or_else(Scores::new, |entry| scoring::score_failure(&self.data, entry, evaluators))
     }
 
-    fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
-        scoring::is_invalid_format(&self.data, transcript)
+    fn is_invalid_format(&self, _item: ItemIndex, setting: &Setting, transcript: &Transcript) -> bool {
+        scoring::is_invalid_format(&self.data, setting, transcript)
     }
 
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
@@ -107,17 +136,18 @@ impl Suite for Loaded {
     fn drawings(
         &self,
         item: ItemIndex,
-        _setting: &Setting,
+        setting: &Setting,
         _evaluators: &[Evaluator],
         transcript: &Transcript,
         _verdicts: &dyn Verdicts,
     ) -> Vec<Drawing> {
-        self.entry(item).map(|entry| scoring::drawings(&self.data, entry, transcript)).unwrap_or_default()
+        self.entry(item).map(|entry| scoring::drawings(&self.data, entry, setting, transcript)).unwrap_or_default()
     }
 
-    fn pictures(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        let served = (&self.data, &self.toolbox);
         let entry = self.entry(item);
-        entry.map(|entry| scoring::pictures(&self.data, &self.toolbox, entry, transcript)).unwrap_or_default()
+        entry.map(|entry| scoring::pictures(served, entry, setting, transcript)).unwrap_or_default()
     }
 
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {

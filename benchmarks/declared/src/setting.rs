@@ -1,7 +1,7 @@
 //! The grid of settings: every combination of the axes' values, the first values first.
 
-use regatta_benchmarks::DataError;
-use regatta_proto::Setting;
+use regatta_benchmarks::{DataError, delegated};
+use regatta_proto::{AgentName, Setting};
 use serde_json::{Map, Value};
 
 use crate::definition::{AxisValue, Named, Source, check_axis};
@@ -17,6 +17,18 @@ pub(crate) struct Choice {
     pub(crate) setting: Setting,
     /// Values by axis, for templates.
     pub(crate) values: Map<String, Value>,
+}
+
+/// The choice of `grid` that `setting` names, alone or behind `external/NAME`, and the agent that does its sessions; the default has no name
+/// there, so that no two cells are the same.
+pub(crate) fn chosen<'g>(grid: &'g [Choice], setting: &Setting) -> Option<(&'g Choice, Option<AgentName>)> {
+    let named = |name: &str| grid.iter().find(|choice| choice.setting.as_str() == name);
+    let default = grid.first()?;
+    Some(match delegated::named(setting) {
+        None => (named(setting.as_str())?, None),
+        Some((agent, None)) => (default, Some(agent)),
+        Some((agent, Some(name))) => (named(name).filter(|choice| choice.setting != default.setting)?, Some(agent)),
+    })
 }
 
 /// All settings, the default first.

@@ -1,11 +1,12 @@
 //! The loaded benchmark behind the one interface of all benchmarks.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
     DataError, Item, Metric, NoVerdicts, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts,
+    Verdicts, delegated,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Tool,
@@ -18,7 +19,7 @@ use crate::images::{self, Images};
 use crate::items::{Items, items, position, select};
 use crate::scoring::{Rule, Scorers, prepare, simulated_reply};
 use crate::session::{Script, Subject};
-use crate::setting::{Choice, grid};
+use crate::setting::{Choice, chosen, grid};
 use crate::{predictions, simulate, tables, tools};
 
 /// Sessions that are played when the benchmark is loaded, so that what its templates cannot make of the data is known before anything is
@@ -90,10 +91,6 @@ impl Loaded {
 
     fn split(&self) -> Option<&Split> {
         self.splits.get(&self.definition.items.split)
-    }
-
-    fn choice(&self, setting: &Setting) -> Option<&Choice> {
-        self.grid.iter().find(|choice| choice.setting == *setting)
     }
 
     fn script<'a>(&'a self, choice: &'a Choice) -> Script<'a> {
@@ -190,8 +187,9 @@ fn heads(scorers: &Scorers, metrics: &[Metric]) -> Vec<usize> {
     scorers.filter(|(_, scorer)| is_shown(scorer.values())).map(|(at, _)| at).collect()
 }
 
-fn last_reply(transcript: &Transcript) -> Option<&Reply> {
-    transcript.replies(Role::Agent).last()
+/// The last reply of the model, or of the external agent in its place.
+fn last_reply(transcript: &Transcript) -> Option<Cow<'_, Reply>> {
+    delegated::turns(transcript).into_iter().rfind(|turn| turn.role == Role::Agent).map(|turn| turn.reply)
 }
 
 impl Suite for Loaded {
@@ -204,19 +202,25 @@ impl Suite for Loaded {
     }
 
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        select(&self.items.items, self.grid.iter().map(|choice| &choice.setting), setting, tasks, limit)
+        let native = chosen(&self.grid, setting).map_or(setting, |(choice, _)| &choice.setting);
+        select(&self.items.items, self.grid.iter().map(|choice| &choice.setting), native, tasks, limit)
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        let (Some(subject), Some(choice)) = (self.subject(position(item)), self.choice(setting)) else {
+        let (Some(subject), Some((choice, agent))) = (self.subject(position(item)), chosen(&self.grid, setting)) else {
             return Step::not_selected(item, setting);
         };
-        let replies: Vec<&str> =
-            transcript.replies(Role::Agent).map(|reply| reply.text.as_deref().unwrap_or("")).collect();
-        match self.script(choice).next(subject, &replies) {
+        let turns = delegated::turns(transcript);
+        let of_agent = turns.iter().filter(|turn| turn.role == Role::Agent);
+        let replies: Vec<&str> = of_agent.map(|turn| turn.reply.text.as_deref().unwrap_or("")).collect();
+        let step = match self.script(choice).next(subject, &replies) {
             Ok(Some(request)) => Step::Ask(Role::Agent, request),
             Ok(None) => Step::Done,
             Err(error) => Step::Unfit(error.to_string()),
+        };
+        match (agent, self.items.items.get(position(item))) {
+            (Some(agent), Some(item)) => delegated::turn(&agent, &item.id, &item.task, step),
+            (None, _) | (_, None) => step,
         }
     }
 
@@ -230,7 +234,7 @@ impl Suite for Loaded {
         let Some(reply) = last_reply(transcript) else {
             return Scoring::Unfit(format!("the session of item {item} has no reply"));
         };
-        let scoring = self.scorers.score(position(item), evaluators, reply, verdicts);
+        let scoring = self.scorers.score(position(item), evaluators, &reply, verdicts);
         scoring.unwrap_or_else(|| Scoring::not_selected(item))
     }
 
@@ -239,7 +243,7 @@ impl Suite for Loaded {
     }
 
     fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
-        last_reply(transcript).is_some_and(|reply| self.scorers.is_unreadable(reply, &self.heads))
+        last_reply(transcript).is_some_and(|reply| self.scorers.is_unreadable(&reply, &self.heads))
     }
 
     fn tabulate(&self, _evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use regatta_benchmark_testing::{drive, drive_with, examples};
+use regatta_benchmark_testing::{drive, drive_agent, drive_with, examples};
 use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite};
-use regatta_proto::{Evaluator, FileSet, ItemIndex, Reply, Setting, ToolCall, Transcript};
+use regatta_proto::{Evaluator, FileSet, ItemIndex, Reply, Role, SessionSeed, Setting, ToolCall, Transcript};
 
 use super::*;
 
@@ -53,6 +53,35 @@ fn the_oracle_is_right_in_every_miniature_and_setting_and_silence_is_unreadable_
                 assert_eq!(score(&*suite, item, &silent), worst.values.into_iter().collect::<Vec<_>>());
             }
         }
+    }
+}
+
+#[test]
+fn an_external_agent_answers_in_the_models_place_in_every_miniature_and_setting() {
+    for folder in MINIATURES {
+        let suite = declared().load(&files_of(folder)).unwrap();
+        for (at, native) in suite.declared_settings().into_iter().enumerate() {
+            let name = if at == 0 { "external/mine".to_owned() } else { format!("external/mine/{native}") };
+            let name: Setting = name.parse().unwrap();
+            let items = suite.select(&native, &[], None).unwrap();
+            assert_eq!(suite.select(&name, &[], None).unwrap(), items, "{folder} {name}");
+            for item in items {
+                let by_model = drive(&*suite, item, &native, Persona::Noisy(0.3), 1);
+                let by_agent = drive_agent(&*suite, item, &name, |task| {
+                    let request = regatta_benchmarks::delegated::asked(task).unwrap();
+                    let reply = suite.simulate(item, &name, Role::Agent, Persona::Noisy(0.3), SessionSeed(1), &request);
+                    let text = reply.text.as_deref().unwrap_or_default();
+                    serde_json::json!({"answer": text, "tool_calls": reply.tool_calls}).to_string()
+                });
+                assert_eq!(suite.next(item, &name, &by_agent), Step::Done, "{folder} {name}");
+                assert_eq!(score(&*suite, item, &by_agent), score(&*suite, item, &by_model), "{folder} {name} {item}");
+                let is_invalid =
+                    [(&name, &by_agent), (&native, &by_model)].map(|(of, by)| suite.is_invalid_format(item, of, by));
+                assert_eq!(is_invalid[0], is_invalid[1], "{folder} {name} {item}");
+            }
+        }
+        let default = format!("external/mine/{}", suite.declared_settings()[0]).parse().unwrap();
+        assert!(suite.select(&default, &[], None).is_err(), "{folder}: the default has one name");
     }
 }
 

@@ -1,6 +1,7 @@
 //! FlowBench: an agent that follows a workflow in conversations, turn by turn and in whole sessions.
 
 mod agreement;
+mod by_agent;
 mod case;
 mod data;
 mod extraction;

@@ -8,9 +8,9 @@ use regatta_proto::Transcript;
 use super::data::{Content, Entry, GoldTurn};
 use super::flowchart::{Flowchart, LaidOver, Visit, lay_over, mark};
 use super::predictions::messages_of;
-use super::protocol::{Conversation, Exchange, Message, TurnInference, TurnStep};
+use super::protocol::{Message, TurnInference, TurnStep};
 use super::scoring::recorded;
-use super::session::{inference, plan};
+use super::session::{conversation, inference, plan};
 use super::setting::Mode;
 
 /// Draws the visited flowcharts: for a session by the agent's messages, for a turn by the gold turns before it and
@@ -57,8 +57,7 @@ fn messages(entry: &Entry, mode: Mode, transcript: &Transcript) -> Vec<Message> 
     }
     let Some(script) = entry.script() else { return Vec::new() };
     let plan = plan(entry, &script, mode.stop);
-    let conversation = Conversation::replay(&plan, Exchange::of_transcript(transcript));
-    conversation.map(|conversation| conversation.messages().to_vec()).unwrap_or_default()
+    conversation(&plan, transcript).map(|conversation| conversation.messages().to_vec()).unwrap_or_default()
 }
 
 fn predicted(transcript: &Transcript) -> Cow<'_, str> {

@@ -6,8 +6,8 @@ use regatta_proto::{Evaluator, Event, Reply, Transcript};
 use super::data::{Content, Entry, Tool};
 use super::flowchart::Flowchart;
 use super::prompts::{OfficialJudges, completion, failure_type, workflow_info};
-use super::protocol::{Conversation, Exchange, Failure, Message, TurnStep};
-use super::session::{inference, plan};
+use super::protocol::{Failure, Message, TurnStep};
+use super::session::{conversation, inference, plan};
 use super::session_level::{self, JudgePrompts};
 use super::setting::{Format, Stop};
 use super::turn_level::{self, GoldCall, GoldTurn, ParameterSchema, ToolSchema, TurnRecord};
@@ -60,7 +60,7 @@ pub(crate) fn score(
     let mut why = UNFINISHED.to_owned();
     for stop in [Stop::Paper, Stop::Code] {
         let plan = plan(entry, &script, stop);
-        let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
+        let conversation = match conversation(&plan, transcript) {
             Ok(conversation) => conversation,
             Err(unexpected) => {
                 why = unexpected.to_string();

@@ -1,10 +1,12 @@
 //! Next step of an item's session: the role to ask, and the request; or the agent that does it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use regatta_benchmarks::{Step, delegated};
 use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, Role, Sampling, Transcript};
 
+use super::by_agent::{definitions, written};
 use super::data::{Entry, Function, Line, Script, Speaker};
 use super::prompts::{OfficialSimulators, environment_system, environment_text, thought_first, user_system, user_text};
 use super::protocol::{
@@ -38,14 +40,29 @@ fn next_of_turn(entry: &Entry, format: Format, transcript: &Transcript) -> Step 
     }
 }
 
-/// Returns the step of a turn, an item of `task`, that `agent` does.
-pub(crate) fn delegated_turn(
-    entry: &Entry,
-    task: &str,
-    format: Format,
+/// Returns the next step in the session of `entry`, an item of `task`, that `agent` does: it answers a turn, or takes the agent's turns in a
+/// conversation, whose other roles are asked as ever.
+pub(crate) fn next_by_agent(
+    (entry, task): (&Entry, &str),
+    official: Option<&OfficialSimulators>,
+    mode: Mode,
     agent: &AgentName,
     transcript: &Transcript,
 ) -> Step {
+    match mode.level {
+        Level::Turn => delegated_turn(entry, task, mode.format, agent, transcript),
+        Level::Session => match next_of_session(entry, official, mode, transcript) {
+            Step::Ask(Role::Agent, request) => {
+                let request = ChatRequest { tools: definitions(entry, mode.format), ..request };
+                delegated::turn(agent, &entry.id, task, Step::Ask(Role::Agent, request))
+            }
+            step => step,
+        },
+    }
+}
+
+/// Returns the step of a turn, an item of `task`, that `agent` does.
+fn delegated_turn(entry: &Entry, task: &str, format: Format, agent: &AgentName, transcript: &Transcript) -> Step {
     match turn_request(entry, format) {
         Some(request) => delegated::step(agent, &entry.id, task, &request, transcript),
         None => without_knowledge(format),
@@ -92,10 +109,30 @@ pub(crate) fn plan(entry: &Entry, script: &Script, stop: Stop) -> Plan {
     Plan { limits, tools }
 }
 
+/// Replays a conversation from its transcript. An external agent answers once: where the released code would ask again, it is taken to say
+/// the same.
+///
+/// # Errors
+/// If the transcript does not fit the course of a conversation.
+pub(crate) fn conversation<'p>(plan: &'p Plan, transcript: &Transcript) -> Result<Conversation<'p>, Unexpected> {
+    let mut conversation = Conversation::new(plan);
+    for turn in delegated::turns(transcript) {
+        let is_of_agent = turn.is_of_agent();
+        let said = if is_of_agent { written(&turn.reply) } else { turn.reply.text.as_deref().map(Cow::Borrowed) };
+        let exchange = Exchange { role: turn.role, reply: said.as_deref() };
+        let before = conversation.messages().len();
+        conversation.push(exchange)?;
+        while is_of_agent && conversation.messages().len() == before && matches!(conversation.next(), Next::Agent(_)) {
+            conversation.push(exchange)?;
+        }
+    }
+    Ok(conversation)
+}
+
 fn next_of_session(entry: &Entry, official: Option<&OfficialSimulators>, mode: Mode, transcript: &Transcript) -> Step {
     let Some(script) = entry.script() else { return Step::Unfit("a turn has no conversation".to_owned()) };
     let plan = plan(entry, &script, mode.stop);
-    let conversation = match Conversation::replay(&plan, Exchange::of_transcript(transcript)) {
+    let conversation = match conversation(&plan, transcript) {
         Ok(conversation) => conversation,
         Err(unexpected) => return Step::Unfit(unexpected.to_string()),
     };

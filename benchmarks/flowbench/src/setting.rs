@@ -184,16 +184,14 @@ impl DelegableMode for Mode {
         Self::all().into_iter().find(|mode| mode.name() == name)
     }
 
-    /// A mode of turns; [`Mode::DEFAULT`] if the setting does not say.
+    /// Any mode; [`Mode::DEFAULT`] if the setting does not say.
     fn of_agent(more: Option<&str>) -> Option<Self> {
-        more.map_or(Some(Self::DEFAULT), |more| {
-            Self::named(more).filter(|mode| mode.level == Level::Turn && *mode != Self::DEFAULT)
-        })
+        more.map_or(Some(Self::DEFAULT), |more| Self::named(more).filter(|mode| *mode != Self::DEFAULT))
     }
 
     fn known() -> String {
         let names: Vec<String> = Self::all().into_iter().map(Self::name).collect();
-        format!("{}, external/NAME, external/NAME/turn/SCOPE/FORMAT", names.join(", "))
+        format!("{}, external/NAME, external/NAME/ and any of these", names.join(", "))
     }
 }
 
@@ -205,12 +203,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_does_turns_and_may_be_named_with_their_mode_behind_it() {
+    fn an_agent_does_turns_or_sessions_and_may_be_named_with_their_mode_behind_it() {
         let of_agent = |more| Mode::of_agent(more).map(Mode::name);
         assert_eq!(of_agent(None).as_deref(), Some("turn/single/flowchart"));
         assert_eq!(of_agent(Some("turn/cross/text")).as_deref(), Some("turn/cross/text"));
-        for unknown in ["turn/single/flowchart", "turn/single/ensemble", "session/single/text", "turn/cross/text/more"]
-        {
+        assert_eq!(
+            of_agent(Some("session/single/text/code-limits")).as_deref(),
+            Some("session/single/text/code-limits")
+        );
+        for unknown in ["turn/single/flowchart", "turn/single/ensemble", "session", "turn/cross/text/more"] {
             assert_eq!(of_agent(Some(unknown)), None, "{unknown}");
         }
     }

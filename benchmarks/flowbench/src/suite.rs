@@ -8,9 +8,10 @@ use regatta_benchmarks::{
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
+use super::by_agent::written;
 use super::data::{Data, Entry};
 use super::prompts::{OfficialJudges, OfficialSimulators};
-use super::setting::{Level, Mode, SessionMode};
+use super::setting::{Level, SessionMode};
 use super::{extraction, items, pictures, predictions, recognise, scoring, session, simulate, tables};
 
 /// The loaded data set.
@@ -53,9 +54,9 @@ impl Suite for Loaded {
     }
 
     fn roles(&self, setting: &Setting) -> Vec<Role> {
-        match Mode::of(setting).map(|mode| mode.level) {
+        match SessionMode::of(setting).map(|named| named.mode.level) {
             Some(Level::Session) => vec![Role::Agent, Role::User, Role::Environment],
-            _ => vec![Role::Agent],
+            Some(Level::Turn) | None => vec![Role::Agent],
         }
     }
 
@@ -64,7 +65,9 @@ impl Suite for Loaded {
             return Step::not_selected(item, setting);
         };
         match agent {
-            Some(agent) => session::delegated_turn(entry, items::task(entry), mode.format, &agent, transcript),
+            Some(agent) => {
+                session::next_by_agent((entry, items::task(entry)), self.simulators(), mode, &agent, transcript)
+            }
             None => session::next(entry, self.simulators(), mode, transcript),
         }
     }
@@ -87,9 +90,17 @@ impl Suite for Loaded {
     }
 
     /// A reply is invalid if it begins a call that cannot be parsed: it names no action, or its input never ends.
-    fn is_invalid_format(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
+    fn is_invalid_format(&self, item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> bool {
         if delegated::was_started(transcript) {
-            return delegated::answer(transcript).as_deref().is_some_and(extraction::is_unreadable_call);
+            return match self.data.entry(item).map(Entry::level) {
+                Some(Level::Session) => delegated::turns(transcript)
+                    .iter()
+                    .filter(|turn| turn.is_of_agent())
+                    .any(|turn| written(&turn.reply).as_deref().is_some_and(extraction::is_unreadable_call)),
+                Some(Level::Turn) | None => {
+                    delegated::answer(transcript).as_deref().is_some_and(extraction::is_unreadable_call)
+                }
+            };
         }
         let texts = transcript.replies(Role::Agent).filter_map(|reply| reply.text.as_deref());
         texts.into_iter().any(extraction::is_unreadable_call)
@@ -128,7 +139,7 @@ impl Suite for Loaded {
 
     /// The judge counts the goals of a conversation; replies to single turns have other scores.
     fn rated_score(&self, setting: &Setting) -> Option<RatedScore> {
-        match Mode::of(setting)?.level {
+        match SessionMode::of(setting)?.mode.level {
             Level::Session => Some(RatedScore {
                 name: tables::name::PROGRESS,
                 meaning: "share of the user's goals that were reached",

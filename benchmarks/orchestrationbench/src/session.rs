@@ -26,7 +26,7 @@ pub(crate) fn delegated_step(
     }
 }
 
-/// Asks for the next call, with the models' own answers as history.
+/// Asks for the next call, with the own answers of whoever gives them as history.
 pub(crate) fn next_of_scenario(whole: &Whole<'_>, transcript: &Transcript) -> Step {
     asks(whole.session(transcript).request())
 }

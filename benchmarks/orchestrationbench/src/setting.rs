@@ -35,13 +35,14 @@ impl DelegableMode for Mode {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
-    /// Single steps, always.
+    /// Single steps, unless the setting says otherwise.
     fn of_agent(more: Option<&str>) -> Option<Self> {
-        more.is_none().then_some(Self::Stepwise)
+        more.map_or(Some(Self::Stepwise), |more| Self::named(more).filter(|mode| *mode != Self::Stepwise))
     }
 
     fn known() -> String {
-        format!("{}, external/NAME", Self::ALL.map(Self::name).join(", "))
+        let [stepwise, whole] = Self::ALL.map(Self::name);
+        format!("{stepwise}, {whole}, external/NAME, external/NAME/{whole}")
     }
 }
 
@@ -53,9 +54,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_agent_does_single_steps() {
+    fn an_agent_does_single_steps_or_whole_scenarios() {
         assert_eq!(Mode::of_agent(None), Some(Mode::Stepwise));
-        for unknown in ["stepwise", "end-to-end"] {
+        assert_eq!(Mode::of_agent(Some("end-to-end")), Some(Mode::EndToEnd));
+        for unknown in ["stepwise", "end-to-end/more"] {
             assert_eq!(Mode::of_agent(Some(unknown)), None, "{unknown}");
         }
     }

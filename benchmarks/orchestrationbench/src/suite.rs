@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{
     CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, SampledBy, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, Verdicts,
+    Step, Suite, Table, Verdicts, delegated,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -78,7 +78,13 @@ impl Suite for Loaded {
                 Some(agent) => session::delegated_step(&step, item, &agent, transcript),
                 None => session::next_of_step(&step, transcript),
             },
-            (Mode::EndToEnd, _, Some(whole)) => session::next_of_scenario(&whole, transcript),
+            (Mode::EndToEnd, _, Some(whole)) => {
+                let step = session::next_of_scenario(&whole, transcript);
+                match agent.zip(self.item(item)) {
+                    Some((agent, item)) => delegated::turn(&agent, &item.id, &item.task, step),
+                    None => step,
+                }
+            }
             (Mode::Stepwise | Mode::EndToEnd, _, _) => Step::not_selected(item, setting),
         }
     }

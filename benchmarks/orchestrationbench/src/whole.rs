@@ -1,5 +1,6 @@
 //! A whole scenario as one session: the end-to-end mode behind the interface of `Suite`.
 
+use regatta_benchmarks::delegated::{Turn, turns};
 use regatta_benchmarks::{Drawing, NoVerdicts, Persona, Score, Scores, Verdicts};
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, Question, Reply, Role, SessionSeed, Transcript};
 use serde_json::{Map, Value, json};
@@ -26,7 +27,8 @@ pub(crate) struct Whole<'d> {
 impl<'d> Whole<'d> {
     /// Replays the session up to the end of the transcript.
     pub(crate) fn session(&self, transcript: &Transcript) -> Session<'d> {
-        Session::replay(self.data, self.scenario, transcript.replies(Role::Agent))
+        let turns = turns(transcript);
+        Session::replay(self.data, self.scenario, replies(&turns))
     }
 
     /// Scores the session: the sums over its steps, each scored by its matched reply, and the divergence from the gold.
@@ -39,7 +41,8 @@ impl<'d> Whole<'d> {
         transcript: &Transcript,
         verdicts: &dyn Verdicts,
     ) -> Result<Scores, Vec<Question>> {
-        let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+        let turns = turns(transcript);
+        let replies: Vec<&Reply> = replies(&turns).collect();
         let outcome = self.session(transcript).outcome();
         let mut sums: Vec<(Evaluator, Sum)> = evaluators.iter().map(|evaluator| (*evaluator, Sum::default())).collect();
         let mut missing: Vec<Question> = Vec::new();
@@ -65,7 +68,8 @@ impl<'d> Whole<'d> {
 
     /// Draws the plans in the replies over the gold plans, in order, without steps that were not reached.
     pub(crate) fn drawings(&self, transcript: &Transcript) -> Vec<Drawing> {
-        let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+        let turns = turns(transcript);
+        let replies: Vec<&Reply> = replies(&turns).collect();
         let steps = self.session(transcript).outcome().steps;
         let of_step = |step: u32, reply: &Reply| self.step(step, "").drawings(Some(&of_call(reply)));
         let reached = steps.iter().filter_map(|one| Some((one.step, *replies.get(one.reply?)?)));
@@ -74,7 +78,8 @@ impl<'d> Whole<'d> {
 
     /// Returns `true` if the matched answer of any step is unreadable.
     pub(crate) fn is_invalid_format(&self, transcript: &Transcript) -> bool {
-        let replies: Vec<&Reply> = transcript.replies(Role::Agent).collect();
+        let turns = turns(transcript);
+        let replies: Vec<&Reply> = replies(&turns).collect();
         self.session(transcript).outcome().steps.iter().any(|one| {
             let answer = one.reply.and_then(|reply| replies.get(reply)).map(|reply| of_call(reply));
             answer.is_some_and(|answer| self.step(one.step, "").is_unreadable(&answer))
@@ -114,6 +119,11 @@ impl<'d> Whole<'d> {
             replies.push(reply);
         }
     }
+}
+
+/// Replies of the model, or of the external agent in its place.
+fn replies<'t>(turns: &'t [Turn<'_>]) -> impl Iterator<Item = &'t Reply> {
+    turns.iter().filter(|turn| turn.role == Role::Agent).map(|turn| &*turn.reply)
 }
 
 /// Normal form of a request: messages without the instructions, and names of tools. Providers' formats join

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, ItemId, Sampling, Tool, Transcript};
+use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, ItemId, Sampling, Tool, ToolCall, Transcript};
 use serde_json::{Value, json};
 
 use super::step;
@@ -32,7 +32,13 @@ fn assert_described(value: &Value, schema: &Value, place: &str) {
 fn every_field_of_a_task_is_in_the_published_schema_and_required_ones_are_there() {
     let agent: AgentName = "mine".parse().unwrap();
     let item: ItemId = "item-1".parse().unwrap();
-    let messages = vec![ChatMessage::new(ChatRole::System, "x"), ChatMessage::new(ChatRole::User, "y")];
+    let call = ToolCall { id: "c".into(), name: "find".into(), arguments: "{}".into() };
+    let messages = vec![
+        ChatMessage::new(ChatRole::System, "x"),
+        ChatMessage::new(ChatRole::User, "y"),
+        ChatMessage { tool_calls: vec![call], ..ChatMessage::new(ChatRole::Assistant, "") },
+        ChatMessage { tool_call_id: Some("c".into()), ..ChatMessage::new(ChatRole::Tool, "z") },
+    ];
     let parameters = Arc::new(json!({"type": "object", "properties": {}}));
     let tool = Tool { name: "find".into(), description: Some("Finds.".into()), parameters };
     let request = ChatRequest { tools: vec![tool], ..ChatRequest::new(messages, Sampling::default()) };

@@ -40,7 +40,7 @@ fn calls(json: &str) -> Option<Reply> {
 }
 
 /// A call as OpenAI's clients have it, in `function`, or as plain `name` and `arguments`; `None` if it names no tool.
-fn tool_call(number: usize, call: &Value) -> Option<ToolCall> {
+pub(super) fn tool_call(number: usize, call: &Value) -> Option<ToolCall> {
     let function = call.get("function").unwrap_or(call);
     let name = function.get("name")?.as_str()?;
     let arguments = match function.get("arguments") {

@@ -1,6 +1,6 @@
 //! Sessions driven without a pipeline: the suite itself simulates every model.
 
-use regatta_benchmarks::{Persona, Step, Suite};
+use regatta_benchmarks::{DelegatedTask, Persona, Step, Suite};
 use regatta_proto::{
     Call, ChatRequest, Event, ItemIndex, Lane, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
 };
@@ -75,4 +75,30 @@ pub fn drive(suite: &dyn Suite, item: ItemIndex, setting: &Setting, agent: Perso
         let persona = if role == Role::Agent { agent } else { Persona::Oracle };
         suite.simulate(item, setting, role, persona, SessionSeed(seed), request)
     })
+}
+
+/// Drives a session to its end in which an external agent has the agent's turns: it writes what `output` says, and the oracle plays every other
+/// role.
+///
+/// # Panics
+/// If the session does not end within 1,000 events.
+#[must_use]
+pub fn drive_agent(
+    suite: &dyn Suite,
+    item: ItemIndex,
+    setting: &Setting,
+    mut output: impl FnMut(&DelegatedTask) -> String,
+) -> Transcript {
+    let mut transcript = Transcript::default();
+    loop {
+        match suite.next(item, setting, &transcript) {
+            Step::Ask(role, request) => {
+                let reply = suite.simulate(item, setting, role, Persona::Oracle, SessionSeed(1), &request);
+                transcript.events.push(answered(role, request, reply));
+            }
+            Step::Delegate(task) => transcript.events.extend(session_of_agent(&[ended(&output(&task))]).events),
+            Step::Done | Step::Unfit(_) | Step::Failed(_) => return transcript,
+        }
+        assert!(transcript.events.len() < 1000, "a session ends");
+    }
 }

@@ -22,7 +22,7 @@ use regatta_proto::{FileSet, Setting};
 use serde_json::Value;
 
 pub use self::differential::differ;
-pub use self::driving::{answered, drive, drive_with, ended, session_of_agent};
+pub use self::driving::{answered, drive, drive_agent, drive_with, ended, session_of_agent};
 pub use self::golden::{score_cases, score_every_case};
 pub use self::judged::{SimulatedJudge, judged_values};
 pub use self::paper_tables::{assert_complete, text_as_shown, text_of_tables};

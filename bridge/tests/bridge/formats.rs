@@ -112,3 +112,29 @@ async fn models_are_listed_in_the_shape_that_the_client_knows() {
     let anthropic = get().header("anthropic-version", "2023-06-01").send().await.unwrap();
     assert_eq!(anthropic.json::<Value>().await.unwrap()["data"][0]["type"], "model");
 }
+
+#[tokio::test]
+async fn calls_of_tools_that_are_no_functions_come_back_in_the_form_of_their_client() {
+    let call = |id: &str, name: &str, arguments: &str| ToolCall {
+        id: id.into(),
+        name: name.into(),
+        arguments: arguments.into(),
+    };
+    let calls = vec![call("c1", "docs__look", "{}"), call("c2", "patch", r#"{"input":"a"}"#)];
+    let session = Session::answering(Ok(Reply::calling(None, calls)));
+    let harness = Harness::of(session.clone()).await;
+    let tools = json!([
+        {"type": "namespace", "name": "docs", "tools": [{"type": "function", "name": "look"}]},
+        {"type": "custom", "name": "patch"},
+        {"type": "web_search"},
+    ]);
+    let answer = harness.post("/v1/responses", &json!({"model": "m", "input": "x", "tools": tools})).await;
+    assert_eq!(answer.headers()["x-regatta-left-out"], "tools.namespace, tools.web_search");
+    let told: Value = answer.json().await.unwrap();
+    let [look, patch] = [0, 1].map(|number| &told["output"][number]);
+    assert_eq!((&look["name"], &look["namespace"]), (&json!("look"), &json!("docs")));
+    assert_eq!((&patch["type"], &patch["input"]), (&json!("custom_tool_call"), &json!("a")));
+    let asked = session.asked.lock().unwrap();
+    let offered: Vec<&str> = asked[0].1.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(offered, ["docs__look", "patch"]);
+}

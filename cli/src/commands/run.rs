@@ -138,10 +138,12 @@ async fn conclude(
             expected.iter().for_each(|cost| {
                 output::note(&format!("all sessions together were expected to take about {cost}, beside their judges"));
             });
+            let failures = || summary.rows.iter().flat_map(|row| &row.failures);
+            let has = |cause: Cause| failures().any(|failure| failure.cause == cause.as_str());
             let raise = if is_stopped { " --budget +DOLLARS" } else { "" };
             output::note(&format!(
                 "some sessions were not measured; {}continue with: regatta resume {}{raise}",
-                first_step(&summary),
+                first_step(has),
                 directory.display()
             ));
         }
@@ -149,10 +151,8 @@ async fn conclude(
     Ok(of_state(state))
 }
 
-/// Step to take before a run with failures that no resume mends is resumed; empty where there is none.
-fn first_step(summary: &Summary) -> &'static str {
-    let failures = || summary.rows.iter().flat_map(|row| &row.failures);
-    let has = |cause: Cause| failures().any(|failure| failure.cause == cause.as_str());
+/// Step to take before a run with failures that no resume mends is resumed; empty where it `has` none.
+fn first_step(has: impl Fn(Cause) -> bool) -> &'static str {
     if has(Cause::ModelNotFound) {
         "correct the ids of the models that the spec has (model_not_found), and run it again; if they are right, "
     } else if has(Cause::Auth) {
@@ -163,6 +163,8 @@ fn first_step(summary: &Summary) -> &'static str {
         "correct the agent, unless what ended it was an accident (agent_lost), then run the spec again if it has changed, or "
     } else if has(Cause::CacheMiss) {
         "run the spec with --cache read_write to ask what the cache does not hold (cache_miss), or "
+    } else if has(Cause::RequestRefused) {
+        "what was refused is refused again as it is (request_refused): correct the spec or the agent, and run the spec again, or "
     } else {
         ""
     }
@@ -195,6 +197,17 @@ fn exact(money: Money) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_resume_is_not_the_first_step_where_it_would_fail_again() {
+        let told = |causes: &[Cause]| first_step(|cause| causes.contains(&cause));
+        assert_eq!(told(&[Cause::Timeout, Cause::EndpointUnavailable]), "");
+        assert!(told(&[Cause::Timeout, Cause::RequestRefused]).contains("is refused again as it is (request_refused)"));
+        assert!(
+            told(&[Cause::RequestRefused, Cause::Auth]).starts_with("correct the key"),
+            "the graver one goes first"
+        );
+    }
 
     #[test]
     fn a_budget_that_stopped_a_run_names_what_is_needed_to_the_last_digit() {

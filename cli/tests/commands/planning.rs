@@ -53,6 +53,25 @@ fn a_dry_run_counts_the_starts_of_external_agents() {
 }
 
 #[test]
+fn in_a_conversation_each_turn_of_an_external_agent_is_a_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let benchmark = format!(
+        "orchestrationbench: {{ data: {}, settings: [end-to-end, external/mine/end-to-end], judge: openai/gpt-5 }}",
+        examples().join("data/orchestrationbench").display()
+    );
+    let spec = spec(folder.path(), &benchmark, "agents:\n  mine: { command: [\"true\"] }\n");
+    let told: serde_json::Value =
+        serde_json::from_str(&said(&["run", &spec, "--dry-run", "--json"])).expect("a description");
+    let of = |setting: &str, field: &str| {
+        let cell = told["cells"].as_array()?.iter().find(|cell| cell["cell"]["setting"] == setting)?;
+        cell[field].as_u64()
+    };
+    let calls = of("end-to-end", "calls");
+    assert!(calls > Some(1), "{told}");
+    assert_eq!(of("external/mine/end-to-end", "agent_starts"), calls);
+}
+
+#[test]
 fn running_without_a_key_is_still_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = regatta(&["run", &spec(folder.path(), &worfbench(), "")]);

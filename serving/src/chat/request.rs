@@ -14,6 +14,7 @@ use crate::error::ApiError;
 use crate::fields::{Fields, Text, parse as read, shallow};
 use crate::reader::Reader;
 use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
+use crate::responses::forms::ToolForms;
 use crate::thinking::effort;
 use crate::tools::{expect_kind, function, offered};
 
@@ -67,7 +68,7 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
         request.tools = offered(tools);
     }
     fields.finish(reader)?;
-    Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
+    Ok(ChatCall { model, request, streaming, tools, metadata, forms: ToolForms::default(), left_out: Vec::new() })
 }
 
 /// Reads the fields that only a whole reading needs.

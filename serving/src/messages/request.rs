@@ -14,6 +14,7 @@ use crate::error::ApiError;
 use crate::fields::{Fields, shallow};
 use crate::reader::Reader;
 use crate::refused::PROVIDERS_TOOL;
+use crate::responses::forms::ToolForms;
 use crate::tools::{function, is_clients_own, offered};
 
 /// Name given to an output's schema, which has none in this format.
@@ -50,7 +51,7 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     }
     fields.finish(reader)?;
     let streaming = is_streamed.then_some(Streaming { include_usage: true });
-    Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
+    Ok(ChatCall { model, request, streaming, tools, metadata, forms: ToolForms::default(), left_out: Vec::new() })
 }
 
 /// Reads the fields that only a whole reading needs.

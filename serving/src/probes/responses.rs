@@ -50,13 +50,31 @@ const FIELDS: &[Probe] = &[
 const TOOLS: &[Probe] = &[
     (r#"{"tools": [{"type": "function", "name": "f", "parameters": {}, "strict": true}]}"#, Carried),
     (r#"{"tools": [{"type": "function", "name": "f", "parameters": {}, "defer_loading": true}]}"#, Passed(&["tools"])),
-    (r#"{"tools": [{"type": "web_search"}]}"#, Refused(PROVIDERS_TOOL)),
+    (r#"{"tools": [{"type": "web_search", "external_web_access": false}]}"#, Carried),
+    (r#"{"tools": [{"type": "web_search_preview"}]}"#, Carried),
     (r#"{"tools": [{"type": "file_search", "vector_store_ids": ["v"]}]}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"tools": [{"type": "code_interpreter", "container": {"type": "auto"}}]}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"tools": [{"type": "mcp", "server_label": "a"}]}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"tools": [{"type": "image_generation"}]}"#, Refused(PROVIDERS_TOOL)),
-    (r#"{"tools": [{"type": "custom", "name": "f"}]}"#, Refused(UNREAD_ANSWER)),
-    (r#"{"tools": [{"type": "namespace", "name": "n", "tools": []}]}"#, Refused(UNREAD_ANSWER)),
+    (r#"{"tools": [{"type": "custom", "name": "f"}]}"#, Carried),
+    (
+        r#"{"tools": [{"type": "custom", "name": "f", "description": "d", "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}}]}"#,
+        Carried,
+    ),
+    (r#"{"tools": [{"type": "namespace", "name": "n", "tools": []}]}"#, Carried),
+    (
+        r#"{"tools": [{"type": "namespace", "name": "n", "description": "d", "tools": [{"type": "function", "name": "f", "defer_loading": true}]}]}"#,
+        Carried,
+    ),
+    (
+        r#"{"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "code_interpreter"}]}]}"#,
+        Refused(PROVIDERS_TOOL),
+    ),
+    // The provider would be offered its search with the other fields.
+    (
+        r#"{"tools": [{"type": "web_search"}, {"type": "function", "name": "f", "parameters": {}, "defer_loading": true}]}"#,
+        Carried,
+    ),
     (r#"{"tools": [{"type": "local_shell"}]}"#, Refused(UNREAD_ANSWER)),
     (r#"{"tools": [{"type": "computer_use_preview"}]}"#, Refused(UNREAD_ANSWER)),
     (r#"{"tool_choice": {"type": "function", "name": "f"}}"#, Carried),
@@ -98,7 +116,11 @@ const ITEMS: &[Probe] = &[
     ),
     (
         r#"{"input": [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "namespace": "n"}]}"#,
-        Passed(&["input"]),
+        Carried,
+    ),
+    (
+        r#"{"input": [{"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}, {"type": "custom_tool_call_output", "call_id": "c", "output": "x"}]}"#,
+        Carried,
     ),
     (
         r#"{"input": [{"type": "function_call_output", "call_id": "c", "output": [{"type": "input_image", "image_url": "data:"}]}]}"#,

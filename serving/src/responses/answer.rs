@@ -2,7 +2,8 @@
 //!
 //! An answer has `id`, `object`, `created_at`, `status` (`completed`; `incomplete` with `incomplete_details.reason` `max_output_tokens`),
 //! `error`, `model`, `output` (an item of type `message` whose content is a part of type `output_text`, and one of type `function_call`
-//! with `call_id`, `name` and `arguments` for each call) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part
+//! with `call_id`, `name` and `arguments` for each call, with `namespace` where its tool is in one; a tool that takes a text is called by a
+//! `custom_tool_call` with `input`) and `usage` (`input_tokens`, `input_tokens_details.cached_tokens`, which are part
 //! of them, `output_tokens`, `output_tokens_details.reasoning_tokens`, `total_tokens`, and OpenRouter's `cost`). A stream is of named
 //! events, each with its name as `type` and a `sequence_number`: `response.created`, `response.in_progress`, `response.output_item.added`,
 //! `response.content_part.added`, `response.output_text.delta`, `response.output_text.done`, `response.content_part.done`,
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use regatta_proto::{Finish, Reply, ToolCall};
 use serde_json::{Value, json};
 
+use super::forms::{ToolForm, input};
 use crate::answer::Answer;
 use crate::error::{ApiError, json_bytes};
 use crate::logprobs::tokens;
@@ -34,6 +36,8 @@ pub(crate) struct Events {
     created: i64,
     model: String,
     has_text: bool,
+    /// Forms of its calls by their positions; `None` for those of functions.
+    forms: Vec<Option<ToolForm>>,
     usage: Value,
     sequence_number: u64,
     /// Index of the current item.
@@ -70,7 +74,8 @@ impl End<'_> {
 
 impl Events {
     pub(crate) fn new(answer: &Answer<'_>) -> Self {
-        let Answer { model, usage: used, stamp, .. } = *answer;
+        let Answer { model, usage: used, stamp, forms, .. } = *answer;
+        let form = |call: &ToolCall| forms.and_then(|forms| forms.of(&call.name)).cloned();
         let mut usage = json!({
             "input_tokens": used.input,
             "input_tokens_details": {"cached_tokens": used.cached_input},
@@ -87,6 +92,7 @@ impl Events {
             created: stamp.created,
             model: model.to_owned(),
             has_text: parts(answer.reply).any(|part| part == Part::Text),
+            forms: answer.reply.tool_calls.iter().map(form).collect(),
             usage,
             sequence_number: 0,
             output_index: 0,
@@ -143,21 +149,39 @@ impl Events {
     }
 
     fn call(&self, number: usize, status: &str, reply: &Reply, arguments: &str) -> Value {
-        let Some(ToolCall { id, name, .. }) = reply.tool_calls.get(number) else { return Value::Null };
-        json!({
-            "id": self.item_id(Part::Call(number)),
-            "type": "function_call",
-            "status": status,
-            "call_id": &**id,
-            "name": &**name,
-            "arguments": arguments,
-        })
+        let Some(ToolCall { id: call_id, name, .. }) = reply.tool_calls.get(number) else { return Value::Null };
+        let (id, call_id) = (self.item_id(Part::Call(number)), &**call_id);
+        let function = |name: &str| {
+            json!({
+                "id": id, "type": "function_call", "status": status, "call_id": call_id, "name": name, "arguments": arguments,
+            })
+        };
+        match self.form(number) {
+            None => function(name),
+            Some(ToolForm::Namespaced { namespace, name }) => {
+                let mut call = function(name);
+                call["namespace"] = json!(namespace);
+                call
+            }
+            Some(ToolForm::Text) => json!({
+                "id": id, "type": "custom_tool_call", "status": status, "call_id": call_id, "name": &**name, "input": input(arguments),
+            }),
+        }
+    }
+
+    fn form(&self, number: usize) -> Option<&ToolForm> {
+        self.forms.get(number)?.as_ref()
+    }
+
+    fn is_text(&self, number: usize) -> bool {
+        matches!(self.form(number), Some(ToolForm::Text))
     }
 
     fn item_id(&self, part: Part) -> String {
         match part {
             Part::Thought => format!("rs_{}", self.stamp),
             Part::Text => format!("msg_{}", self.stamp),
+            Part::Call(number) if self.is_text(number) => format!("ctc_{}_{number}", self.stamp),
             Part::Call(number) => format!("fc_{}_{number}", self.stamp),
         }
     }
@@ -215,6 +239,11 @@ impl SseEncoder for Events {
         let name = match part {
             Part::Thought => "response.reasoning_summary_text.delta",
             Part::Text => "response.output_text.delta",
+            // Whoever has calls of this form writes each as one piece.
+            Part::Call(number) if self.is_text(number) => {
+                let input = input(piece);
+                return self.write_of(out, part, "response.custom_tool_call_input.delta", "delta", input.into());
+            }
             Part::Call(_) => "response.function_call_arguments.delta",
         };
         self.write_of(out, part, name, "delta", piece.into());
@@ -230,6 +259,9 @@ impl SseEncoder for Events {
             Part::Text => {
                 self.write_of(out, told, "response.output_text.done", "text", text.into());
                 self.write_of(out, told, "response.content_part.done", "part", text_part(text, reply));
+            }
+            Part::Call(number) if self.is_text(number) => {
+                self.write_of(out, told, "response.custom_tool_call_input.done", "input", input(text).into());
             }
             Part::Call(_) => {
                 self.write_of(out, told, "response.function_call_arguments.done", "arguments", text.into());

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regatta_proto::{ChatMessage, ChatRole, Reasoning, ToolCall};
 use serde_json::value::RawValue;
 
+use super::forms::{arguments, flattened};
 use crate::content::{Content, SIDED, pass_on};
 use crate::error::ApiError;
 use crate::fields::{Fields, parse, refuse};
@@ -64,9 +65,15 @@ fn append(
             let images = content.images;
             messages.push(ChatMessage { reasoning, images, ..ChatMessage::new(role, content.text) });
         }
-        "function_call" => {
-            let call =
-                ToolCall { id: item.need("call_id")?, name: item.need("name")?, arguments: item.need("arguments")? };
+        "function_call" | "custom_tool_call" => {
+            let id = item.need("call_id")?;
+            let name: Arc<str> = item.need("name")?;
+            let call = if kind == "custom_tool_call" {
+                ToolCall { id, name, arguments: arguments(&item.need_text("input")?) }
+            } else {
+                let name = item.text("namespace")?.map_or_else(|| Arc::clone(&name), |space| flattened(&space, &name));
+                ToolCall { id, name, arguments: item.need("arguments")? }
+            };
             match messages.last_mut().filter(|last| last.role == ChatRole::Assistant && thought.is_none()) {
                 Some(last) => last.tool_calls.push(call),
                 None => messages.push(ChatMessage {
@@ -76,7 +83,7 @@ fn append(
                 }),
             }
         }
-        "function_call_output" => {
+        "function_call_output" | "custom_tool_call_output" => {
             let path = item.path_of("output");
             let output = Content::read(item.raw("output"), &path, SIDED, reader)?;
             let result = ChatMessage { images: output.images, ..ChatMessage::new(ChatRole::Tool, output.text) };

@@ -2,4 +2,5 @@
 
 pub(crate) mod answer;
 mod conversation;
+pub(crate) mod forms;
 pub(crate) mod request;

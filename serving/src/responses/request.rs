@@ -1,17 +1,17 @@
 //! `POST /v1/responses` as OpenAI's clients write it.
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling};
-use serde_json::value::RawValue;
 
 use super::conversation::conversation;
+use super::forms::{self, ToolForms};
 use crate::call::{ChatCall, Streaming};
-use crate::chat::request::{list, output_schema, tool_choice};
+use crate::chat::request::{output_schema, tool_choice};
 use crate::error::ApiError;
 use crate::fields::{Fields, Text};
 use crate::reader::Reader;
 use crate::refused::UNREAD_ANSWER;
 use crate::thinking::effort;
-use crate::tools::{expect_kind, function, offered};
+use crate::tools::offered;
 
 /// Fields that do not affect the answer. Nothing is stored, whatever `store` says; `client_metadata` has ids that are new with each start.
 const BY_THE_WAY: &[&str] = &[
@@ -55,32 +55,24 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     let metadata = fields.raw("metadata");
     let tools = fields.raw("tools");
     let mut request = ChatRequest::new(messages, Sampling { temperature, top_p, max_tokens, seed: None });
+    let mut forms = ToolForms::default();
     if reader.is_whole() {
-        fill(&mut request, &mut fields, tools, reader)?;
+        (request.tools, forms) = forms::read(tools, reader)?;
+        fill(&mut request, &mut fields, reader)?;
     } else {
         request.tools = offered(tools);
     }
     fields.finish(reader)?;
     let streaming = is_streamed.then_some(Streaming { include_usage: true });
-    Ok(ChatCall { model, request, streaming, tools, metadata, left_out: Vec::new() })
+    Ok(ChatCall { model, request, streaming, tools, metadata, forms, left_out: Vec::new() })
 }
 
 /// Reads the fields that only a whole reading needs.
-fn fill(
-    request: &mut ChatRequest,
-    fields: &mut Fields<'_>,
-    tools: Option<&RawValue>,
-    reader: &mut Reader,
-) -> Result<(), ApiError> {
+fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader) -> Result<(), ApiError> {
     fields.pass_over(BY_THE_WAY);
     fields.pass_unless("service_tier", &["\"auto\"", "\"default\""], reader);
     fields.pass_unless("truncation", &["\"disabled\""], reader);
     fields.only("background", &["false"], UNREAD_ANSWER, reader)?;
-    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
-        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
-        expect_kind(&mut tool, "function")?;
-        request.tools.push(function(tool, "parameters", reader)?);
-    }
     request.tool_choice = tool_choice(fields, reader, |choice, _| choice.need("name"))?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     if let Some(mut text) = fields.object("text")? {

@@ -3,6 +3,7 @@
 //! | request | answer |
 //! |---|---|
 //! | `POST /v1/files`, `GET /v1/files/{id}`, `GET /v1/files/{id}/content` | see [`super::files`] |
+//! | `GET /v1/files?limit&after&purpose` | as the list of batches |
 //! | `POST /v1/batches` with `input_file_id`, `endpoint`, `completion_window` (`24h`), `metadata` | the batch |
 //! | `GET /v1/batches/{id}`, `POST /v1/batches/{id}/cancel` | the batch |
 //! | `GET /v1/batches?limit&after` | `object` (`list`), `data`, `first_id`, `last_id`, `has_more`; newest first |
@@ -41,6 +42,8 @@ const WINDOW_LENGTH: SignedDuration = SignedDuration::from_hours(24);
 const MAX_LINES: usize = 50_000;
 /// Most batches on a page.
 const MAX_PAGE: usize = 100;
+/// Most files on a page.
+const MAX_FILES_PAGE: usize = 10_000;
 /// Most errors reported about a file.
 const MAX_MISTAKES: usize = 50;
 /// Limits of a batch's metadata: number of pairs, and characters of keys and of values.
@@ -95,6 +98,18 @@ impl Endpoint {
         let dialect = Dialect::Openai;
         match (&head.method, segments(head.uri.path()).as_slice()) {
             (&Method::POST, ["files"]) => Ok(answer(&self.upload(head, body)?)),
+            (&Method::GET, ["files"]) => {
+                let limit = query::limit(&head.uri, MAX_FILES_PAGE)?;
+                let (after, purpose) = (query::value(&head.uri, "after"), query::value(&head.uri, "purpose"));
+                let files =
+                    store.files().into_iter().filter(|file| purpose.is_none_or(|purpose| file.purpose == purpose));
+                let (page, has_more) = query::page(files.collect(), limit, after, |file| &file.id);
+                let data: Vec<Value> = page.iter().map(File::wire).collect();
+                let (first_id, last_id) = (page.first().map(|file| &file.id), page.last().map(|file| &file.id));
+                Ok(answer(&json!({
+                    "object": "list", "data": data, "first_id": first_id, "last_id": last_id, "has_more": has_more
+                })))
+            }
             (&Method::GET, ["files", id]) => Ok(answer(&file(id)?.wire())),
             (&Method::GET, ["files", id, "content"]) => Ok(json_lines(file(id)?.content)),
             (&Method::POST, ["batches"]) => Ok(answer(&self.create_openai_batch(body)?)),

@@ -129,6 +129,13 @@ impl Store {
         self.kept().files.insert(file.id.clone(), file);
     }
 
+    /// All files, the newest first.
+    pub(super) fn files(&self) -> Vec<File> {
+        let mut files: Vec<File> = self.kept().files.values().cloned().collect();
+        files.sort_by(|one, other| other.created.cmp(&one.created).then_with(|| one.id.cmp(&other.id)));
+        files
+    }
+
     pub(super) fn file(&self, id: &str) -> Option<File> {
         self.kept().files.get(id).cloned()
     }

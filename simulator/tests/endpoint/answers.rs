@@ -113,6 +113,10 @@ async fn models_health_and_counters_can_be_asked_for() {
     let models = get(format!("{}/models", harness.endpoint.url())).await;
     let ids: Vec<_> = models["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["oracle", "noisy-0.1", "noisy-0.2", "noisy-0.5", "scripted", "lexical"]);
+    let model = async |name: &str| get(format!("{}/models/{name}", harness.endpoint.url())).await;
+    assert_eq!(model("oracle").await, models["data"][0]);
+    assert_eq!(model("noisy-0.3").await["id"], "noisy-0.3");
+    assert_eq!(model("gpt-5").await["error"]["code"], "model_not_found");
     let root = harness.endpoint.url().replace("/v1", "");
     assert_eq!(get(format!("{root}/healthz")).await, json!({"status": "ok"}));
     let counters = get(format!("{root}/simulator/counters")).await;

@@ -251,6 +251,27 @@ async fn an_uploaded_file_can_be_had_back() {
 }
 
 #[tokio::test]
+async fn uploaded_files_are_listed_page_by_page() {
+    let harness = Harness::start(config()).await;
+    let mut ids = Vec::new();
+    for content in ["a", "b", "c"] {
+        ids.push(harness.upload("batch", content).await.json()["id"].as_str().unwrap().to_owned());
+    }
+    let listed = |list: &Value| -> Vec<String> {
+        list["data"].as_array().unwrap().iter().map(|file| file["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let first = harness.get("/files?limit=2&purpose=batch").await.json();
+    assert_eq!((&first["object"], &first["has_more"]), (&json!("list"), &json!(true)));
+    let last = first["last_id"].as_str().unwrap();
+    let second = harness.get(&format!("/files?limit=2&after={last}")).await.json();
+    let mut found = [listed(&first), listed(&second)].concat();
+    found.sort_unstable();
+    ids.sort_unstable();
+    assert_eq!((found, &second["has_more"]), (ids, &json!(false)));
+    assert_eq!(listed(&harness.get("/files?purpose=batch_output").await.json()), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn what_cannot_be_is_refused_with_a_reason() {
     let harness = Harness::start(config()).await;
     let good = lines(&[line("a", "oracle", PLAIN)]);

@@ -161,7 +161,7 @@ fn relayed(mut input: Input<'_>) {
     let stamp = Stamp { id: "1".to_owned(), created: 1, cost: None, fingerprint: None };
     // Of our own server no key is kept: what a model says, though it look like one in some encoding, is what it said.
     let keyless = EndpointSpec { api_key_env: Some("none".to_owned()), ..spec(kind) };
-    let told = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp };
+    let told = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp, forms: None };
     let read = |is_stream: bool, body: Bytes| {
         let answer = Scripted { status: 200, retry_after: Vec::new(), is_stream, chunks: chunks(&body, cut) };
         let spec = EndpointSpec { stream: is_stream, ..keyless.clone() };

@@ -2,8 +2,10 @@
 //! is recorded.
 //!
 //! An agent has no memory that we could hand over, so one that is started again begins anew. What it asks then that it had asked before is
-//! answered from the transcript: no call is paid twice.
+//! answered from the transcript: no call is paid twice. In a conversation it is started for each of its turns, and what came before the turn is
+//! given to it as messages.
 
+mod answer_file;
 mod briefing;
 mod budget;
 mod clock;
@@ -18,6 +20,7 @@ mod presence;
 mod program;
 mod recorded;
 mod running;
+mod services;
 pub(crate) mod shared;
 mod starts;
 mod stop;
@@ -45,12 +48,12 @@ use stop::Stop;
 
 pub use presence::check_agent;
 
-/// Most starts in one session, whatever ended them. An agent that asks something else each time, and takes longer than workers keep a
+/// Most starts in one turn (of one answer, in one session), whatever ended them. An agent that asks something else each time, and takes longer than workers keep a
 /// session, would be started for ever.
 const STARTS_MAX: usize = 64;
 
 impl Session<'_> {
-    /// Has an external agent do `task`, and appends to `transcript` what it did. `None` when it has ended by itself or at a limit of its
+    /// Has an external agent do `task`, a session or a turn of one, and appends to `transcript` what it did. `None` when it has ended by itself or at a limit of its
     /// own: then the session goes on.
     pub(crate) async fn delegate(&self, task: &DelegatedTask, transcript: &mut Transcript) -> Option<Ended> {
         let (name, item) = (&task.agent, &self.item.id);

@@ -1,19 +1,17 @@
 //! An external agent that is a service: each session is posted to it, and its answer is what it wrote.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_llm::{EgressRules, http_client};
 use regatta_proto::{Ended, ExternalAgent, HowEnded, TlsOptions, causes, with_handshake_advice};
 use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, Response};
 
 use super::briefing::Briefing;
 use super::pipes::Head;
 use super::stop::Stop;
 
 /// Longest time for a connection to be established.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Statuses by which gateways say that they did not reach what is behind them.
 const NOT_REACHED: [u16; 3] = [502, 503, 504];
 /// Further statuses that say so of a session in which nothing has happened, as all from 500 on do.
@@ -21,18 +19,17 @@ const BUSY: [u16; 2] = [408, 429];
 /// In place of a signal: the connection broke before the answer was whole.
 const BROKEN: i32 = 0;
 
-/// Posts the session to the address of `agent`, and reads the answer to its end or until `stop` says so.
+/// Posts the session to the address of `agent` by its client, and reads the answer to its end or until `stop` says so.
 pub(super) async fn run(
     agent: &ExternalAgent,
-    url: &str,
-    egress: &Arc<EgressRules>,
+    (url, client): (&str, Result<Client, String>),
     briefing: &Briefing,
     stop: &Stop,
 ) -> Ended {
     let mut output = Head::new(agent.output_bytes_max as usize);
     let (how, errors) = tokio::select! {
         biased;
-        ended = exchange(url, egress, briefing, &mut output) => ended,
+        ended = exchange(url, client, briefing, &mut output) => ended,
         () = stop.told() => (HowEnded::Interrupted, String::new()),
     };
     let (output, is_cut) = output.text();
@@ -44,13 +41,16 @@ pub(super) fn is_unable(status: i32) -> bool {
     status >= 500 || BUSY.map(i32::from).contains(&status)
 }
 
-async fn exchange(url: &str, egress: &Arc<EgressRules>, briefing: &Briefing, output: &mut Head) -> (HowEnded, String) {
-    let client =
-        match url.parse().map_err(|error| format!("{url} is no address: {error}")).and_then(|url| client(&url, egress))
-        {
-            Ok(client) => client,
-            Err(problem) => return (HowEnded::NotStarted, problem),
-        };
+async fn exchange(
+    url: &str,
+    client: Result<Client, String>,
+    briefing: &Briefing,
+    output: &mut Head,
+) -> (HowEnded, String) {
+    let client = match client {
+        Ok(client) => client,
+        Err(problem) => return (HowEnded::NotStarted, problem),
+    };
     let request = client.post(url).header(CONTENT_TYPE, "application/json").body(briefing.line.clone());
     let response = match request.send().await {
         Ok(response) => response,
@@ -64,10 +64,6 @@ async fn exchange(url: &str, egress: &Arc<EgressRules>, briefing: &Briefing, out
         Ok(false) => (HowEnded::TooMuchOutput, String::new()),
         Err(error) => (HowEnded::Killed(BROKEN), explained(&error)),
     }
-}
-
-fn client(url: &Url, egress: &Arc<EgressRules>) -> Result<Client, String> {
-    http_client(url, CONNECT_MAX, egress.clone()).map_err(|error| error.to_string())
 }
 
 /// `false` when there is too much of it.

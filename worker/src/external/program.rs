@@ -15,6 +15,7 @@ use regatta_proto::{Ended, ExternalAgent, HowEnded};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
+use super::answer_file;
 use super::briefing::Briefing;
 use super::pipes::{Head, Tail, feed};
 use super::stop::Stop;
@@ -73,10 +74,16 @@ pub(super) async fn run(
     };
     let status = attend(streams, life, briefing, stop, (&mut output, &mut errors)).await;
     drop(group);
-    // It may hold a lot. What cannot be removed is the system's to clean up.
-    let _ = tokio::task::spawn_blocking(move || drop(home)).await;
+    let bytes_max = agent.output_bytes_max as usize;
+    let left = tokio::task::spawn_blocking(move || {
+        let left = answer_file::read(home.path(), bytes_max);
+        // It may hold a lot. What cannot be removed is the system's to clean up.
+        drop(home);
+        left
+    });
+    let left = left.await.ok().flatten();
     let how = stop.why().or_else(|| status.map(how_ended)).unwrap_or(HowEnded::Killed(SIGKILL));
-    let (output, is_cut) = output.text();
+    let (output, is_cut) = left.unwrap_or(output).text();
     let (how, errors) = with_memory(how, errors.text(), killed_for_memory > 0);
     Ended { how, output, is_cut, errors }
 }
@@ -183,6 +190,7 @@ fn start(
     seen.extend(passed.filter_map(|name| Some((name.into(), variables.get(name)?.into()))));
     // What an interpreter still holds back when it is stopped would be lost.
     seen.insert("PYTHONUNBUFFERED".into(), "1".into());
+    seen.insert(answer_file::VARIABLE.into(), answer_file::path(home).into());
     seen.extend(program.env.iter().map(|(name, value)| (name.into(), value.into())));
     seen.extend(briefing.variables.iter().map(|(name, value)| (name.into(), value.into())));
     let Program { limits, account, .. } = *program;

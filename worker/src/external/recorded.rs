@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use regatta_benchmarks::delegated::start_of_turn;
 use regatta_proto::{Call, ChatRequest, Digest, Event, Money, Transcript, json_bytes};
 
 /// Calls of earlier starts, by request: positions in the transcript of its first answer, its second, and so on. A call that failed is
@@ -17,11 +18,12 @@ pub(super) fn key(request: &ChatRequest) -> (Digest, u64) {
 }
 
 impl Recorded {
-    /// The calls of `transcript`. A start that was answered from earlier ones adds only the calls that it made beyond theirs.
+    /// The calls of the turn of `transcript` that is under way: what an agent asks in another turn it asks anew. A start that was answered from
+    /// earlier ones adds only the calls that it made beyond theirs.
     pub(super) fn of(transcript: &Transcript) -> Self {
         let mut places: HashMap<Digest, Vec<Option<usize>>> = HashMap::new();
         let mut of_start: HashMap<Digest, usize> = HashMap::new();
-        for (place, event) in transcript.events.iter().enumerate() {
+        for (place, event) in transcript.events.iter().enumerate().skip(start_of_turn(transcript)) {
             let (key, answer) = match event {
                 Event::Started(_) => {
                     of_start.clear();
@@ -124,6 +126,30 @@ mod tests {
         // What failed is asked once more, and then known too.
         let again = transcript([first, vec![started, answered("x", "first")]].concat());
         assert_eq!([0, 1].map(|number| said(&again, number)), [Some("first".to_owned()), Some("second".to_owned())]);
+    }
+
+    #[test]
+    fn calls_of_an_earlier_turn_or_of_another_role_are_not_given_again() {
+        let call = |role: &str, said: &str| {
+            serde_json::json!({ "call": {
+                "role": role, "attempt": 1, "model": "sim/a", "request": { "messages": [] },
+                "reply": { "text": said, "finish": "stop" }, "usage": { "input": 0, "output": 0 }, "cost": 5, "latency_us": 0,
+            } })
+        };
+        let started = || serde_json::json!({ "started": { "agent": "a", "attempt": 1 } });
+        let ended = |how: serde_json::Value| serde_json::json!({ "ended": { "how": how, "output": "x" } });
+        let exited = || ended(serde_json::json!({ "exited": 0 }));
+        let known = |events: Vec<serde_json::Value>| {
+            let transcript: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
+            let asked = key(&serde_json::from_value(serde_json::json!({ "messages": [] })).unwrap()).0;
+            let known = Recorded::of(&transcript).answer(&transcript, &asked, 0, 1)?;
+            known.call.reply.text.map(|text| text.to_string())
+        };
+        let first =
+            vec![call("user", "of the user"), started(), call("agent", "first"), exited(), call("user", "again")];
+        assert_eq!(known(first.clone()), None);
+        let killed = vec![started(), call("agent", "second"), ended(serde_json::json!({ "killed": 9 }))];
+        assert_eq!(known([first, killed].concat()).as_deref(), Some("second"));
     }
 
     #[test]

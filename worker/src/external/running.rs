@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use regatta_benchmarks::delegated;
 use regatta_bridge::{Answered, Refused};
 use regatta_llm::CallError;
 use regatta_proto::{
@@ -41,6 +42,8 @@ pub(super) struct Running<'s> {
     has_ended: bool,
     /// Calls asked for by this start.
     asked: u32,
+    /// Calls asked for in earlier turns of the conversation, which count against the limit of its session.
+    asked_earlier: u32,
     /// Calls refused to this start without having been made, as far as they are recorded.
     refused: u32,
     /// Number of times that each request was asked.
@@ -87,6 +90,7 @@ impl<'s> Running<'s> {
             agent,
             stop,
             recorded: Recorded::of(transcript),
+            asked_earlier: asked_in_turns(transcript),
             transcript,
             clock: Clock::start(seconds(agent.startup_s), seconds(agent.deadline_s)),
             interrupt: session.interrupt.child_token(),
@@ -184,7 +188,7 @@ impl<'s> Running<'s> {
         if self.has_ended || self.stop.why().is_some() {
             return Err(over());
         }
-        if self.asked >= self.agent.calls_max {
+        if self.asked.saturating_add(self.asked_earlier) >= self.agent.calls_max {
             let message = format!("this session may make {} model calls, and has made them", self.agent.calls_max);
             return Err(self.refuse(ErrorClass::RateLimited, 429, message));
         }
@@ -328,6 +332,14 @@ impl<'s> Running<'s> {
     fn report(&mut self) {
         self.session.record(self.transcript, &mem::take(&mut self.recorded_meters));
     }
+}
+
+/// Number of calls that an agent asked for in those of its turns that are over.
+fn asked_in_turns(transcript: &Transcript) -> u32 {
+    let is_asked = |event: &&Event| matches!(event, Event::Call(_) | Event::Failed(FailedCall { asked: Some(_), .. }));
+    let turns = delegated::turns(transcript);
+    let asked = turns.iter().flat_map(|turn| turn.events).filter(is_asked).count();
+    u32::try_from(asked).unwrap_or(u32::MAX)
 }
 
 const fn seconds(seconds: u32) -> Duration {

@@ -14,6 +14,7 @@ use super::container::{self, Contained, Containers};
 use super::failures::Failures;
 use super::places::Places;
 use super::pods::{self, Podded, Pods};
+use super::services::Services;
 use super::stop::Stop;
 use super::{post, program};
 use crate::config::{AgentAuthorities, WorkerConfig};
@@ -28,6 +29,7 @@ pub(crate) struct External {
     pub(super) bridge: OnceCell<Bridge>,
     pub(super) places: Places,
     pub(super) failures: Failures,
+    pub(super) services: Services,
     /// Variables of which commands get those that are passed on to them.
     pub(super) variables: Arc<BTreeMap<String, String>>,
     pub(super) policy: Arc<Policy>,
@@ -57,7 +59,7 @@ impl External {
         bytes: ByteBudget,
     ) -> Self {
         let (place, authorities) = (config.bridge.clone(), config.bridge_authorities.clone());
-        let (places, failures) = (Places::default(), Failures::default());
+        let (places, failures, services) = (Places::default(), Failures::default(), Services::default());
         let containers = Containers::new(config.container_relay.clone());
         let pods = Pods::new(config, authorities.as_ref());
         Self {
@@ -66,6 +68,7 @@ impl External {
             bridge: OnceCell::new(),
             places,
             failures,
+            services,
             variables,
             policy,
             containers,
@@ -101,7 +104,10 @@ impl External {
         stop: &Stop,
     ) -> AgentEnded {
         match runnable {
-            Runnable::Service(url) => post::run(agent, url, &self.policy.outbound.egress, briefing, stop).await,
+            Runnable::Service(url) => {
+                let client = self.services.client(url, &self.policy.outbound.egress);
+                post::run(agent, (url, client), briefing, stop).await
+            }
             Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
             Runnable::Container(program, image, engine) => {
                 let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };

@@ -1,22 +1,28 @@
-//! Counts of an agent's starts in a session, and of those that came to nothing.
+//! Counts of an agent's starts in its turn (of one answer, in its session), and of those that came to nothing.
 
 use std::collections::HashSet;
 
+use regatta_benchmarks::delegated::start_of_turn;
 use regatta_proto::{Event, HowEnded, Transcript};
 
 use super::recorded::key;
 
-/// Number of starts of agents in the session, over all its attempts.
+/// Number of starts of the agent in the turn that is under way, over all attempts.
 pub(super) fn times_started(transcript: &Transcript) -> usize {
-    transcript.events.iter().filter(|event| matches!(event, Event::Started(_))).count()
+    of_turn(transcript).filter(|event| matches!(event, Event::Started(_))).count()
 }
 
-/// Number of starts, over all attempts, that came to nothing: the agent was killed, or it was interrupted and had made no call that an
-/// earlier start had not made, so that the next start pays for everything again.
+/// Events of the turn that is under way. What an agent did in its earlier turns is done.
+fn of_turn(transcript: &Transcript) -> impl Iterator<Item = &Event> {
+    transcript.events.iter().skip(start_of_turn(transcript))
+}
+
+/// Number of starts in the turn that is under way, over all attempts, that came to nothing: the agent was killed, or it was interrupted and had
+/// made no call that an earlier start had not made, so that the next start pays for everything again.
 pub(super) fn times_lost(transcript: &Transcript) -> usize {
     let (mut earlier, mut own) = (HashSet::new(), HashSet::new());
     let mut lost = 0;
-    for event in &transcript.events {
+    for event in of_turn(transcript) {
         match event {
             Event::Started(_) => earlier.extend(own.drain()),
             Event::Call(call) => {
@@ -74,7 +80,18 @@ mod tests {
 
     #[test]
     fn a_start_that_was_killed_is_lost() {
-        let events = [start(&["a"], HowEnded::Killed(9)), start(&["a"], HowEnded::Exited(0))].concat();
-        assert_eq!(times_lost(&Transcript { events }), 1);
+        let events = [start(&["a"], HowEnded::Killed(9)), start(&["a"], HowEnded::Killed(9))].concat();
+        assert_eq!(times_lost(&Transcript { events }), 2);
+    }
+
+    #[test]
+    fn starts_of_earlier_turns_count_no_more() {
+        let first = [start(&["a"], HowEnded::Killed(9)), start(&["a"], HowEnded::Exited(0))].concat();
+        let counted = |events: Vec<Event>| {
+            let transcript = Transcript { events };
+            (times_started(&transcript), times_lost(&transcript))
+        };
+        assert_eq!(counted(first.clone()), (0, 0));
+        assert_eq!(counted([first, start(&["b"], HowEnded::Killed(9))].concat()), (1, 1));
     }
 }

@@ -3,10 +3,9 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use regatta_benchmarks::delegated;
 use regatta_coded::{Ask, AskMessage, AskTool, Event as Said, Reply as Simulated, ToolCallOf};
-use regatta_proto::{
-    ChatMessage, ChatRequest, ChatRole, Event, Image, Reply, Role, Sampling, Tool, ToolCall, Transcript,
-};
+use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Image, Reply, Role, Sampling, Tool, ToolCall, Transcript};
 use serde_json::Value;
 
 use crate::images::{IMAGE_BYTES_MAX, Images, too_many};
@@ -23,12 +22,7 @@ pub(super) fn replies(transcript: &Transcript) -> Vec<Said> {
         text: reply.text.as_deref().map(str::to_owned),
         tool_calls: reply.tool_calls.iter().map(call_of).collect(),
     };
-    let events = transcript.events.iter().filter_map(|event| match event {
-        Event::Call(call) => Some(said(call.role, &call.reply)),
-        Event::Recorded(reply) => Some(said(Role::Agent, reply)),
-        Event::Failed(_) | Event::Started(_) | Event::Exchange(_) | Event::Ended(_) | Event::BenchmarkFailed(_) => None,
-    });
-    events.collect()
+    delegated::turns(transcript).iter().map(|turn| said(turn.role, &turn.reply)).collect()
 }
 
 /// The request that a program asks for, with `images` of its folder, and the role that gets it.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use regatta_benchmarks::{
     DataError, Item, Metric, Persona, Picture, Score as ItemScore, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts,
+    Verdicts, delegated,
 };
 use regatta_coded::{
     Answer, Asked, Call, Failure, Next, Permissions, Persona as Player, Pool, Reply as Simulated, Score, Scored,
@@ -25,7 +25,7 @@ use super::scores::{metrics, score};
 use crate::definition::{Coded, Source};
 use crate::images::{self, Images};
 use crate::items::{position, select};
-use crate::setting::{Choice, grid};
+use crate::setting::{Choice, chosen, grid};
 use crate::{predictions, tables};
 
 /// Most rounds of questions to judges for one session.
@@ -90,7 +90,7 @@ impl CodedSuite {
     }
 
     fn choice(&self, setting: &Setting) -> Option<&Choice> {
-        self.grid.iter().find(|choice| choice.setting == *setting)
+        chosen(&self.grid, setting).map(|(choice, _)| choice)
     }
 
     fn item(&self, item: ItemIndex) -> Option<&Item> {
@@ -231,7 +231,8 @@ impl Suite for CodedSuite {
     }
 
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        select(&self.items.items, self.grid.iter().map(|choice| &choice.setting), setting, tasks, limit)
+        let native = self.choice(setting).map_or(setting, |choice| &choice.setting);
+        select(&self.items.items, self.grid.iter().map(|choice| &choice.setting), native, tasks, limit)
     }
 
     fn calls_at_once(&self) -> Option<NonZeroUsize> {
@@ -243,10 +244,14 @@ impl Suite for CodedSuite {
     }
 
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
-        let (Some(of), Some(choice)) = (self.item(item), self.choice(setting)) else {
+        let (Some(of), Some((choice, agent))) = (self.item(item), chosen(&self.grid, setting)) else {
             return Step::not_selected(item, setting);
         };
-        self.step(of, choice, transcript).unwrap_or_else(Step::Failed)
+        let step = self.step(of, choice, transcript).unwrap_or_else(Step::Failed);
+        match agent {
+            Some(agent) => delegated::turn(&agent, &of.id, &of.task, step),
+            None => step,
+        }
     }
 
     fn score_session(

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use regatta_benchmark_testing::{drive, drive_with, examples};
+use regatta_benchmark_testing::{drive, drive_agent, drive_with, examples};
 use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite};
 use regatta_coded::Permissions;
 use regatta_proto::{ChatRequest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, Setting, Transcript, Verdict};
@@ -73,6 +73,28 @@ fn a_benchmark_in_python_with_a_user_and_tools_is_played_to_its_end() {
 fn a_session_has_a_server_of_mcp_of_its_own_with_a_seeded_world() {
     if has("python3") {
         plays_rightly_and_wrongly("library", "right");
+    }
+}
+
+#[test]
+fn an_external_agent_takes_the_models_turns_beside_the_user_and_the_tools_of_a_program() {
+    if !has("python3") {
+        return;
+    }
+    let suite = DECLARED.load(&miniature("parcels")).unwrap();
+    let native = suite.declared_settings().remove(1);
+    let setting: Setting = format!("external/mine/{native}").parse().unwrap();
+    assert_eq!(suite.roles(&setting), suite.roles(&native));
+    for item in suite.select(&setting, &[], None).unwrap() {
+        let session = drive_agent(&*suite, item, &setting, |task| {
+            let request = regatta_benchmarks::delegated::asked(task).unwrap();
+            let seed = regatta_proto::SessionSeed(1);
+            let reply = suite.simulate(item, &setting, Role::Agent, Persona::Oracle, seed, &request);
+            let text = reply.text.as_deref().unwrap_or_default();
+            serde_json::json!({"answer": text, "tool_calls": reply.tool_calls}).to_string()
+        });
+        assert!(matches!(suite.next(item, &setting, &session), Step::Done), "{item}");
+        assert_eq!(value(&*suite, item, &setting, &session, "solved"), 1.0, "{item}");
     }
 }
 

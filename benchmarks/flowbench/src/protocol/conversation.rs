@@ -75,6 +75,7 @@ impl<'p> Conversation<'p> {
     ///
     /// # Errors
     /// If an exchange is with a role that is not asked at that point.
+    #[cfg(test)]
     pub(crate) fn replay<'a>(
         plan: &'p Plan,
         exchanges: impl IntoIterator<Item = Exchange<'a>>,

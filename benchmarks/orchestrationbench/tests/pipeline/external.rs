@@ -1,8 +1,10 @@
-//! Steps that an external agent does: it is asked what a model is asked, and scored as a model is.
+//! Steps and scenarios that an external agent does: it is asked what a model is asked, and scored as a model is.
 
-use regatta_benchmark_testing::{drive, ended, session_of_agent};
+use std::sync::Arc;
+
+use regatta_benchmark_testing::{drive, drive_agent, ended, session_of_agent};
 use regatta_benchmarks::{Persona, Step};
-use regatta_proto::{Event, Transcript};
+use regatta_proto::{ChatRequest, Event, Role, Sampling, SessionSeed, Tool, Transcript};
 use serde_json::{Value, json};
 
 use crate::harness::{miniature, setting};
@@ -43,4 +45,34 @@ fn an_agent_is_given_messages_and_tools_and_the_plan_or_calls_that_it_writes_are
         texts += usize::from(call.reply.tool_calls.is_empty());
     }
     assert!(texts > 0 && calls > 0, "{texts} {calls}");
+}
+
+#[test]
+fn a_whole_scenario_of_an_agent_is_that_of_its_model() {
+    let suite = miniature();
+    let (name, native) = (setting("external/mine/end-to-end"), setting("end-to-end"));
+    let items = suite.select(&native, &[], None).unwrap();
+    assert_eq!(suite.select(&name, &[], None).unwrap(), items);
+    for (item, persona) in items.into_iter().flat_map(|item| [(item, Persona::Oracle), (item, Persona::Noisy(0.3))]) {
+        let by_model = drive(&*suite, item, &native, persona, 1);
+        let by_agent = drive_agent(&*suite, item, &name, |task| {
+            let messages = serde_json::from_value(task.input["messages"].clone()).unwrap();
+            let offered: Vec<&Value> = task.input["tools"].as_array().into_iter().flatten().collect();
+            let tool = |offered: &Value| Tool {
+                name: offered["function"]["name"].as_str().unwrap().into(),
+                description: None,
+                parameters: Arc::default(),
+            };
+            let tools = offered.into_iter().map(tool).collect();
+            let request = ChatRequest { tools, ..ChatRequest::new(messages, Sampling::default()) };
+            let reply = suite.simulate(item, &name, Role::Agent, persona, SessionSeed(1), &request);
+            json!({"answer": reply.text, "tool_calls": reply.tool_calls}).to_string()
+        });
+        assert_eq!(suite.next(item, &name, &by_agent), Step::Done);
+        assert_eq!(by_agent.events.len(), 2 * by_model.events.len(), "a start and an end for each call");
+        assert_eq!(score(&*suite, item, &by_agent), score(&*suite, item, &by_model), "{item}");
+        let is_invalid =
+            [(&name, &by_agent), (&native, &by_model)].map(|(of, by)| suite.is_invalid_format(item, of, by));
+        assert_eq!(is_invalid[0], is_invalid[1], "{item}");
+    }
 }

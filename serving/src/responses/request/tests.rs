@@ -91,8 +91,8 @@ fn what_cannot_be_carried_is_refused_by_name() {
             refusal(r#""input": "x", "max_output_tokens": 0"#),
             refusal(r#""input": "x", "previous_response_id": "r""#),
             refusal(r#""input": "x", "background": true"#),
-            refusal(r#""input": "x", "tools": [{"type": "web_search"}]"#),
-            refusal(r#""input": "x", "tools": [{"type": "custom", "name": "f"}]"#),
+            refusal(r#""input": "x", "tools": [{"type": "file_search"}]"#),
+            refusal(r#""input": "x", "tools": [{"type": "local_shell"}]"#),
             refusal(r#""input": "x", "include": ["anything"]"#),
         ]
         .join("\n")

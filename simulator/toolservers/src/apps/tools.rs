@@ -10,6 +10,8 @@ use super::describe;
 
 /// Longest name of a tool, in characters ("Tools" in the specification of MCP).
 const NAME_MAX: usize = 128;
+/// Stands between app and API in a name. Providers of models take no dots.
+const BETWEEN: char = '-';
 
 /// All tools, in the order of the phone, and the API of each name.
 pub(super) struct Tools {
@@ -18,13 +20,13 @@ pub(super) struct Tools {
 }
 
 impl Tools {
-    /// The tools of a phone. Names are `App.api`; characters that are not allowed in names become underscores, and a number is added to a
+    /// The tools of a phone. Names are `App-api`; characters that are not allowed in names become underscores, and a number is added to a
     /// name that is taken or too long.
     pub(super) fn of(phone: &Phone) -> Self {
         let mut tools = Self { list: Vec::new(), apis: HashMap::new() };
         for app in phone.apps() {
             for api in &app.apis {
-                let mut name = legal(&format!("{}.{}", app.name, api.name));
+                let mut name = legal(&format!("{}{BETWEEN}{}", app.name, api.name));
                 if tools.apis.contains_key(&name) || name.len() > NAME_MAX {
                     name = format!("tool-{}", tools.list.len() + 1);
                 }
@@ -48,10 +50,10 @@ impl Tools {
     /// gets that error.
     pub(super) fn find<'t>(&'t self, name: &'t str) -> Option<(&'t str, &'t str)> {
         let known = self.apis.get(name).map(|(app, api)| (&**app, &**api));
-        known.or_else(|| name.split_once('.'))
+        known.or_else(|| name.split_once(BETWEEN))
     }
 }
 
 fn legal(name: &str) -> String {
-    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.') { c } else { '_' }).collect()
+    name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' }).collect()
 }

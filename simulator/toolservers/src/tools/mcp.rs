@@ -23,6 +23,8 @@ use super::shared::Shared;
 
 const REQUEST: &str = "request";
 const GET_DATE: &str = "get_date";
+/// Code of requests that came to nothing.
+const NO_ANSWER: &str = "no_answer";
 /// Factor by which a message may be longer than a body, because of escapes and the other fields.
 const ESCAPED: usize = 3;
 
@@ -53,7 +55,7 @@ impl ServerHandler for SessionTools {
         _: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let result = match &*request.name {
-            REQUEST => self.request(&request.arguments.unwrap_or_default()).await?,
+            REQUEST => self.request(&request.arguments.unwrap_or_default()).await,
             GET_DATE => CallToolResult::structured(json!({"date": self.shared.tools.today().to_string()})),
             name => return Err(ErrorData::invalid_params(format!("there is no tool {name:?}"), None)),
         };
@@ -62,32 +64,38 @@ impl ServerHandler for SessionTools {
 }
 
 impl SessionTools {
-    async fn request(&self, arguments: &Map<String, Value>) -> Result<CallToolResult, ErrorData> {
-        let asked = read(arguments).map_err(|problem| ErrorData::invalid_params(problem, None))?;
+    async fn request(&self, arguments: &Map<String, Value>) -> CallToolResult {
+        // A result, which the model reads, and can do better.
+        let asked = match read(arguments) {
+            Ok(asked) => asked,
+            Err(problem) => return failed("invalid_arguments", &problem),
+        };
         let Some(url) = ServedTools::reached(&asked.url, self.shared.port) else {
-            return Ok(failed("there is nobody at this address"));
+            return failed(NO_ANSWER, "there is nobody at this address");
         };
         let (seen, request) = (asked.url.clone(), ToolRequest { url, ..asked });
         let outcome = match self.shared.play(self.session.as_ref(), request, &seen).await {
             Ok(outcome) => outcome,
-            Err(refused) => return Ok(CallToolResult::structured_error(refused.json())),
+            Err(refused) => return CallToolResult::structured_error(refused.json()),
         };
-        Ok(match outcome {
+        match outcome {
             Outcome::Whole(answer, _) => {
                 let body = String::from_utf8_lossy(&answer.body);
                 CallToolResult::structured(json!({"status": answer.status, "body": body}))
             }
-            Outcome::Truncated(_) | Outcome::Dropped => failed("the connection was closed before the answer was whole"),
+            Outcome::Truncated(_) | Outcome::Dropped => {
+                failed(NO_ANSWER, "the connection was closed before the answer was whole")
+            }
             Outcome::Never => {
                 self.shared.stopping.cancelled().await;
-                failed("there was no answer")
+                failed(NO_ANSWER, "there was no answer")
             }
-        })
+        }
     }
 }
 
-fn failed(why: &str) -> CallToolResult {
-    CallToolResult::structured_error(json!({"error": {"code": "no_answer", "message": why}}))
+fn failed(code: &str, why: &str) -> CallToolResult {
+    CallToolResult::structured_error(json!({"error": {"code": code, "message": why}}))
 }
 
 /// Reads the request from the arguments of a call.

@@ -29,7 +29,7 @@ async fn every_api_is_a_tool_with_its_arguments() {
     let tools = answer["result"]["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
     assert_eq!(names.len(), 8);
-    assert_eq!(names[..2], ["Library.findbook", "Library.lendbook"]);
+    assert_eq!(names[..2], ["Library-findbook", "Library-lendbook"]);
     insta::assert_json_snapshot!(tools[1]);
 }
 
@@ -37,7 +37,7 @@ async fn every_api_is_a_tool_with_its_arguments() {
 async fn a_tool_is_called_in_the_session_that_the_path_names() {
     let phone = Harness::start().await;
     let book = json!({"title": "Emma", "author": "Jane Austen"});
-    let (status, answer) = phone.mcp("/mcp/ss-000/over-mcp", call("Library.findbook", book.clone())).await;
+    let (status, answer) = phone.mcp("/mcp/ss-000/over-mcp", call("Library-findbook", book.clone())).await;
     assert_eq!((status, &answer["result"]["isError"]), (200, &json!(false)));
     let over_http = phone.call("ss-000", "over-http", "Library/findbook", book).await.1;
     assert_eq!(answer["result"]["structuredContent"], over_http);
@@ -51,7 +51,7 @@ async fn a_tool_is_called_in_the_session_that_the_path_names() {
 #[tokio::test]
 async fn a_call_into_an_app_that_does_not_own_the_api_is_an_error_of_the_tool() {
     let phone = Harness::start().await;
-    let (status, answer) = phone.mcp("/mcp/ss-000", call("Garden.findbook", json!({"title": "Emma"}))).await;
+    let (status, answer) = phone.mcp("/mcp/ss-000", call("Garden-findbook", json!({"title": "Emma"}))).await;
     assert_eq!((status, &answer["result"]["isError"]), (200, &json!(true)));
     assert_eq!(answer["result"]["structuredContent"]["error"]["code"], "permission");
     let (_, answer) = phone.mcp("/mcp/ss-000", call("findbook", json!({}))).await;

@@ -47,7 +47,9 @@ async fn where_nobody_is_the_tool_fails() {
         assert_eq!((status, &answer["result"]["isError"]), (200, &json!(true)), "{url}");
     }
     let (_, answer) = tools.mcp("/mcp", call("request", json!({}))).await;
-    assert_eq!(answer["error"]["code"], -32602, "no url");
+    let problem = json!({"code": "invalid_arguments", "message": "url must be a text"});
+    assert_eq!(answer["result"]["isError"], true);
+    assert_eq!(answer["result"]["structuredContent"]["error"], problem, "the model reads it");
     let (_, answer) = tools.mcp("/mcp", call("other", json!({}))).await;
     assert_eq!(answer["error"]["code"], -32602, "no such tool");
 }

@@ -124,6 +124,23 @@ async fn it_gets_its_errand_on_standard_input_and_its_output_is_kept() {
 }
 
 #[tokio::test]
+async fn an_answer_in_its_file_goes_before_what_it_printed() {
+    let leaving = "echo a log; printf 'the answer' > \"$REGATTA_ANSWER_FILE\"";
+    let ended = end_of(leaving).await;
+    assert_eq!((ended.how, &*ended.output, ended.is_cut), (HowEnded::Exited(0), "the answer", false));
+    let ended = run_with(&ExternalAgent { output_bytes_max: 6, ..agent(leaving) }, &Stop::default()).await;
+    assert_eq!((&*ended.output, ended.is_cut), ("the an", true));
+}
+
+#[tokio::test]
+async fn what_is_no_file_of_its_own_is_no_answer() {
+    for made in ["ln -s /etc/passwd", "mkfifo", "mkdir"] {
+        let ended = end_of(&format!("{made} \"$REGATTA_ANSWER_FILE\"; echo printed")).await;
+        assert_eq!(&*ended.output, "printed\n", "{made}");
+    }
+}
+
+#[tokio::test]
 async fn it_sees_what_it_is_meant_to_see_of_the_environment_and_no_key() {
     let mut agent = agent("env");
     agent.pass_env = vec!["WANTED".to_owned(), "UNSET".to_owned()];

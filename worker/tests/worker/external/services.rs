@@ -9,6 +9,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
+use axum::serve::ListenerExt as _;
 use regatta_llm::http_client;
 use regatta_proto::{Cause, Event, ExternalAgent, Outcome, Simulation};
 use regatta_worker::{Policy, PolicyFile};
@@ -162,6 +163,26 @@ async fn one_that_says_that_it_cannot_is_lost_unless_it_did_something() {
         let outcome = Office::of(service(&url)).await.outcome().await;
         assert_eq!((outcome.outcome, &story(&outcome.transcript)[1][..]), (LOST, "ends: NotStarted"), "{status}");
     }
+}
+
+#[tokio::test]
+async fn sessions_one_after_another_share_connections_to_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let connections = Arc::new(AtomicU32::new(0));
+    let seen = connections.clone();
+    let listener = listener.tap_io(move |_| {
+        seen.fetch_add(1, Ordering::SeqCst);
+    });
+    let router = Router::new().fallback(async || "an answer by rules");
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let agent = ExternalAgent { concurrency: 1, ..service(&url) };
+    let office = Office::with(8, agent, Simulation::default(), |_| {}).await;
+    for outcome in office.outcomes(8).await {
+        assert_eq!(outcome.outcome, Outcome::Measured);
+    }
+    // One that is not yet free again when the next session begins is not shared with it.
+    assert!(connections.load(Ordering::SeqCst) < 8);
 }
 
 /// A listener that counts its connections and answers each with `answer`.

@@ -1,0 +1,215 @@
+//! Tools that are no functions: those of a namespace, and those whose call is a text. The model is offered them as functions, which endpoints of
+//! every format know, and the client reads calls of them in the form that it expects.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use regatta_proto::Tool;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::chat::request::list;
+use crate::error::ApiError;
+use crate::fields::Fields;
+use crate::reader::Reader;
+use crate::tools::{foreign, function};
+
+/// Argument of a function in the place of a tool whose call is a text.
+const INPUT: &str = "input";
+/// Stands between a namespace and the name of a tool in it.
+const BETWEEN: &str = "__";
+
+/// The forms in which a client reads calls of its tools, by the names of the functions that the model is offered; functions are not among them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ToolForms(BTreeMap<Arc<str>, ToolForm>);
+
+/// The form of a call that is not one of a function by its own name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ToolForm {
+    /// A call of the function `name` in `namespace`.
+    Namespaced { namespace: Arc<str>, name: Arc<str> },
+    /// A call with a text.
+    Text,
+}
+
+impl ToolForms {
+    /// The form of a call of the function `name`; `None` for one of a function.
+    pub(crate) fn of(&self, name: &str) -> Option<&ToolForm> {
+        self.0.get(name)
+    }
+}
+
+/// Reads the tools of a request, and the forms of those that are no functions. A search that the provider runs is left out, and reported: clients
+/// offer it whether or not it can be had, and the model does without.
+pub(super) fn read(tools: Option<&RawValue>, reader: &mut Reader) -> Result<(Vec<Tool>, ToolForms), ApiError> {
+    let (mut offered, mut forms) = (Vec::new(), ToolForms::default());
+    // What else a tool of another form says has no place in a function.
+    let mut aside = Reader::new(reader.reading);
+    let mut is_verbatim = true;
+    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
+        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
+        let kind = tool.text("type")?;
+        match kind.as_deref() {
+            None | Some("function") => {
+                offered.push(function(tool, "parameters", reader)?);
+                continue;
+            }
+            Some("custom") => {
+                let tool = with_text(tool, &mut aside)?;
+                forms.0.insert(Arc::clone(&tool.name), ToolForm::Text);
+                offered.push(tool);
+            }
+            Some("namespace") => {
+                let namespace: Arc<str> = tool.need("name")?;
+                for mut inner in tool.objects("tools")? {
+                    if let Some(kind) = inner.text("type")?.filter(|kind| kind != "function") {
+                        return Err(inner.refuse("type", foreign(&kind)));
+                    }
+                    let inner = function(inner, "parameters", &mut aside)?;
+                    let name = flattened(&namespace, &inner.name);
+                    let form = ToolForm::Namespaced { namespace: Arc::clone(&namespace), name: inner.name };
+                    forms.0.insert(Arc::clone(&name), form);
+                    offered.push(Tool { name, ..inner });
+                }
+                tool.finish(&mut aside)?;
+                reader.left_out.insert("tools.namespace");
+            }
+            Some(kind) if kind.starts_with("web_search") => {
+                reader.left_out.insert("tools.web_search");
+            }
+            Some(kind) => return Err(tool.refuse("type", foreign(kind))),
+        }
+        is_verbatim = false;
+    }
+    reader.left_out.extend(aside.left_out);
+    // The endpoint would be offered the others too, in forms in which its calls are not read.
+    if !is_verbatim && reader.keep_back("tools") {
+        reader.left_out.insert("tools.fields");
+    }
+    Ok((offered, forms))
+}
+
+/// A tool whose call is a text, as a function. The model is told of a grammar, and nobody enforces it.
+fn with_text(mut tool: Fields<'_>, aside: &mut Reader) -> Result<Tool, ApiError> {
+    let name: Arc<str> = tool.need("name")?;
+    let mut description = tool.text("description")?.unwrap_or_default().into_owned();
+    if let Some(mut format) = tool.object("format")? {
+        format.pass_over(&["type"]);
+        let (syntax, definition) = (format.text("syntax")?, format.text("definition")?);
+        format.finish(aside)?;
+        if let Some(definition) = definition {
+            let syntax = syntax.unwrap_or("given".into());
+            description.push_str(&format!("\n\n`{INPUT}` follows this grammar ({syntax}):\n{definition}"));
+            aside.left_out.insert("tools.format");
+        }
+    }
+    tool.finish(aside)?;
+    let parameters = json!({
+        "type": "object", "properties": {INPUT: {"type": "string"}}, "required": [INPUT], "additionalProperties": false,
+    });
+    Ok(Tool { name, description: Some(description.into()), parameters: Arc::new(parameters) })
+}
+
+/// Name of the function that stands for a tool in a namespace.
+pub(super) fn flattened(namespace: &str, name: &str) -> Arc<str> {
+    let between = if namespace.ends_with(BETWEEN) { "" } else { BETWEEN };
+    format!("{namespace}{between}{name}").into()
+}
+
+/// Arguments of the function in the place of a tool that was called with `text`.
+pub(super) fn arguments(text: &str) -> Arc<str> {
+    json!({ INPUT: text }).to_string().into()
+}
+
+/// The text with which a tool is called by these arguments of its function; the arguments themselves where they hold none.
+pub(super) fn input(arguments: &str) -> Cow<'_, str> {
+    let parsed: Option<Value> = serde_json::from_str(arguments).ok();
+    match parsed.as_ref().and_then(|parsed| parsed.get(INPUT)).and_then(Value::as_str) {
+        Some(text) => Cow::Owned(text.to_owned()),
+        None => Cow::Borrowed(arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{Reply, ToolCall, Usage};
+
+    use super::*;
+    use crate::{Answer, ChatCall, Format, Reading, Stamp, Streaming};
+
+    /// As a coding agent begins: a function, a tool in a namespace, one that takes a text, and a search.
+    const TOOLS: &str = r#"[
+        {"type": "function", "name": "shell", "parameters": {"type": "object"}},
+        {"type": "namespace", "name": "mcp__docs", "description": "d", "tools": [{"type": "function", "name": "look", "description": "Looks.", "parameters": {"type": "object"}}]},
+        {"type": "custom", "name": "patch", "description": "Patches.", "format": {"type": "grammar", "syntax": "lark", "definition": "start: x"}},
+        {"type": "web_search", "external_web_access": false}
+    ]"#;
+
+    fn parse(body: &str) -> ChatCall<'_> {
+        ChatCall::parse(Format::Responses, body.as_bytes(), Reading::Whole).unwrap()
+    }
+
+    fn call(name: &str, arguments: &str) -> ToolCall {
+        ToolCall { id: "c".into(), name: name.into(), arguments: arguments.into() }
+    }
+
+    #[test]
+    fn the_model_is_offered_functions_and_no_search_and_nothing_goes_on_as_it_is() {
+        let body = format!(r#"{{"model": "m", "input": "x", "tools": {TOOLS}}}"#);
+        let parsed = parse(&body);
+        let names: Vec<&str> = parsed.request.tools.iter().map(|tool| &*tool.name).collect();
+        assert_eq!(names, ["shell", "mcp__docs__look", "patch"]);
+        assert_eq!(parsed.request.tools[1].description.as_deref(), Some("Looks."));
+        let patch = &parsed.request.tools[2];
+        let described = "Patches.\n\n`input` follows this grammar (lark):\nstart: x";
+        assert_eq!(patch.description.as_deref(), Some(described));
+        assert_eq!(patch.parameters["required"], json!(["input"]));
+        assert_eq!(parsed.request.passed, None);
+        assert_eq!(parsed.left_out, ["tools.format", "tools.namespace", "tools.web_search"]);
+    }
+
+    #[test]
+    fn a_search_does_not_go_on_beside_a_field_that_would() {
+        let body = r#"{"model": "m", "input": "x", "tools": [{"type": "web_search"}, {"type": "function", "name": "f", "defer_loading": true}]}"#;
+        let parsed = parse(body);
+        assert_eq!(parsed.request.passed, None);
+        assert_eq!(parsed.left_out, ["tools.fields", "tools.web_search"]);
+    }
+
+    #[test]
+    fn calls_are_told_in_the_form_of_their_tools_and_read_again_as_those_of_functions() {
+        let body = format!(r#"{{"model": "m", "input": "x", "tools": {TOOLS}}}"#);
+        let forms = parse(&body).forms;
+        let calls = vec![call("shell", "{}"), call("mcp__docs__look", "{}"), call("patch", r#"{"input":"a\nb"}"#)];
+        let reply = Reply::calling(None, calls.clone());
+        let stamp = Stamp { id: "1".into(), created: 0, cost: None, fingerprint: None };
+        let answer = Answer { model: "m", reply: &reply, usage: &Usage::default(), stamp: &stamp, forms: Some(&forms) };
+        let whole: Value = serde_json::from_slice(&answer.whole(Format::Responses)).unwrap();
+        let told = json!([
+            {"id": "fc_1_0", "type": "function_call", "status": "completed", "call_id": "c", "name": "shell", "arguments": "{}"},
+            {"id": "fc_1_1", "type": "function_call", "status": "completed", "call_id": "c", "name": "look", "namespace": "mcp__docs", "arguments": "{}"},
+            {"id": "ctc_1_2", "type": "custom_tool_call", "status": "completed", "call_id": "c", "name": "patch", "input": "a\nb"},
+        ]);
+        assert_eq!(whole["output"], told);
+        let again = json!({"model": "m", "input": whole["output"]}).to_string();
+        assert_eq!(parse(&again).request.messages[0].tool_calls, calls);
+
+        let streamed = answer.streamed(Format::Responses, Streaming { include_usage: true });
+        let streamed = String::from_utf8(streamed.to_vec()).unwrap();
+        let events = streamed.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events: Vec<Value> = events.map(|event| serde_json::from_str(event).unwrap()).collect();
+        let of = |kind: &str| events.iter().find(|event| event["type"] == kind).unwrap();
+        assert_eq!(of("response.custom_tool_call_input.delta")["delta"], "a\nb");
+        assert_eq!(of("response.custom_tool_call_input.done")["input"], "a\nb");
+        assert_eq!(of("response.completed")["response"]["output"], told);
+    }
+
+    #[test]
+    fn what_the_model_wrote_is_the_text_where_it_kept_to_no_form() {
+        assert_eq!(input(r#"{"input": "x"}"#), "x");
+        assert_eq!(input("x"), "x");
+        assert_eq!(input(r#"{"other": 1}"#), r#"{"other": 1}"#);
+        assert_eq!(&*flattened("mcp__docs__", "look"), "mcp__docs__look");
+    }
+}
