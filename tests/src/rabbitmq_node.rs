@@ -191,7 +191,7 @@ impl Node {
 /// A RabbitMQ that is installed, or unpacked.
 #[derive(Debug)]
 struct Server {
-    /// Its own start script.
+    /// Start script of the server itself.
     script: PathBuf,
     /// Folder of the programs of its own Erlang; `None` if it takes that of the `PATH`.
     erlang: Option<PathBuf>,

@@ -6,7 +6,7 @@
 //! | `POST http://phone/tools/NAME` | what the API returns, by name; the body is a JSON object with the arguments |
 //! | `POST http://phone/mcp` | MCP's streamable HTTP, without sessions: `initialize`, `ping`, `tools/list`, `tools/call` |
 //!
-//! What a call returns depends on its arguments and the item alone, so that no call needs to know those before it.
+//! The result of a call depends on its arguments and the item alone, so that no call needs to know those before it.
 
 use std::borrow::Cow;
 
