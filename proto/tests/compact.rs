@@ -222,6 +222,20 @@ fn events_of_every_kind_are_read() {
     }
 }
 
+#[test]
+fn references_to_images_come_back_as_they_were_also_where_their_digest_alone_is_equal() {
+    let shown = |format: &str, bytes: u64| -> ChatMessage {
+        let image = json!({ "format": format, "digest": Digest::of(b"an image"), "bytes": bytes });
+        serde_json::from_value(json!({ "role": "user", "content": "what?", "images": [image] })).unwrap()
+    };
+    let asked = [shown("png", 8), shown("png", 9), shown("gif", 9), shown("gif", 9)];
+    let transcript = Transcript { events: asked.map(|message| call(Role::Agent, vec![message])).into() };
+    let text = written(&transcript);
+    assert_eq!(text.matches("prefix").count(), 1, "{text}");
+    let read: Transcript = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&transcript).unwrap());
+}
+
 /// Error of a transcript of `events`.
 fn refused(events: Value) -> String {
     serde_json::from_value::<Transcript>(json!({ "events": events })).unwrap_err().to_string()
