@@ -282,11 +282,7 @@ pub fn read_transcript<'a>(
     Box::pin(async move {
         let missing = || SegmentError::Missing { segment: at.segment.clone(), line: at.line };
         let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await?.ok_or_else(missing)?;
-        let mut lines = lines(&at.segment, &bytes)?;
-        for _ in 0..at.line {
-            lines.next().ok_or_else(missing)??;
-        }
-        let line = lines.next().ok_or_else(missing)??;
+        let line = lines(&at.segment, &bytes)?.nth(at.line as usize).ok_or_else(missing)??;
         Ok(serde_json::from_slice(&line)?)
     })
 }
@@ -304,9 +300,12 @@ pub fn read_lines_of_segment(
 ) -> Result<(), SegmentError> {
     let Some(last) = wanted.last() else { return Ok(()) };
     for (number, line) in (0..=*last).zip(lines(segment, bytes)?) {
-        let line = line?;
-        if wanted.contains(&number) {
-            each(number, serde_json::from_slice(&line)?);
+        match line {
+            Ok(line) if wanted.contains(&number) => each(number, serde_json::from_slice(&line)?),
+            Err(error) if wanted.contains(&number) || error.kind() != io::ErrorKind::FileTooLarge => {
+                return Err(error.into());
+            }
+            Ok(_) | Err(_) => {}
         }
     }
     Ok(())
@@ -383,17 +382,28 @@ fn lines<'a>(
     }
     let mut rest = Some(BufReader::new(zstd::Decoder::new(bytes)?));
     Ok(std::iter::from_fn(move || {
-        let mut line = Vec::new();
-        match rest.as_mut()?.take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
-            Ok(0) => None,
-            Ok(_) => Some(Ok(line)),
-            Err(error) => {
+        match next_line(rest.as_mut()?, LINE_BYTES_MAX) {
+            Ok(line) if line.is_empty() => None,
+            Err(error) if error.kind() != io::ErrorKind::FileTooLarge => {
                 // The decoder would give the same error for ever.
                 rest = None;
                 Some(Err(error))
             }
+            read => Some(read),
         }
     }))
+}
+
+/// The next line, with its end; empty after the last. One of more than `most` bytes is an error, after which the one behind it is read: whoever
+/// counts lines has the others where they are.
+fn next_line(text: &mut impl BufRead, most: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    text.by_ref().take(most).read_until(b'\n', &mut line)?;
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        text.skip_until(b'\n')?;
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("a line has more than {most} bytes")));
+    }
+    Ok(line)
 }
 
 #[cfg(test)]
@@ -553,6 +563,17 @@ mod tests {
         let line = r#"{"cell":1,"item":7,"attempt":2,"attempt_id":"w-7","worker":"w","transcript":{"events":[]}}"#;
         let error = serde_json::from_str::<StoredTranscript>(line).unwrap_err().to_string();
         assert!(error.contains("only in part"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_moves_no_other_to_another_place() {
+        let mut text = &b"first\nmuch too long\nthird\nlast\n"[..];
+        let mut next = || next_line(&mut text, 6).map_err(|error| error.to_string());
+        assert_eq!(next().unwrap(), b"first\n");
+        assert_eq!(next().unwrap_err(), "a line has more than 6 bytes");
+        assert_eq!(next().unwrap(), b"third\n");
+        assert_eq!(next().unwrap(), b"last\n");
+        assert_eq!(next().unwrap(), b"");
     }
 
     #[test]
