@@ -128,13 +128,13 @@ pub fn json(bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
 }
 
 /// Bytes of memory that an encoded message takes when it is decoded, beside those of its JSON, because prefixes stand for them: as many as its
-/// writer counted.
+/// writer counted, and no more than it may write.
 #[must_use]
 pub fn compacted_bytes(bytes: &[u8]) -> u64 {
     let mut head = Vec::new();
     // What cannot be decompressed will not be decoded either.
     let _ = json(bytes).and_then(|json| json.take(HEAD_BYTES).read_to_end(&mut head));
-    compacted_in(&head).unwrap_or(0)
+    compacted_in(&head).unwrap_or(0).min(DECODED_BYTES_MAX as u64)
 }
 
 fn compacted_in(head: &[u8]) -> Option<u64> {
@@ -224,6 +224,12 @@ mod tests {
         assert_eq!(compacted_bytes(&encode_compact(&"x", most).unwrap()), most);
         let error = encode_compact(&"x", most + 1).unwrap_err();
         assert!(matches!(error, WireError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_message_that_claims_more_than_any_has_is_charged_as_the_largest() {
+        let claims = br#"{"v":2,"compacted":18446744073709551615,"message":null}"#;
+        assert_eq!(compacted_bytes(claims), DECODED_BYTES_MAX as u64);
     }
 
     proptest! {
