@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use regatta_backends::queue::message_bytes;
-use regatta_proto::{ChatMessage, Report, wire};
+use regatta_proto::{Report, wire};
 use serde_json::value::RawValue;
 
 /// Length of what is hostile in each report, in bytes.
@@ -55,10 +55,12 @@ fn call(request: &str, reply: &str, call: &str) -> String {
 /// A report of many calls that begin with the same messages, which are as short as can be, and the bytes for which their prefixes stand.
 fn calls_that_begin_alike() -> (String, u64) {
     const COUNT: usize = 1_000;
+    /// That a message is counted as, beside its texts.
+    const MESSAGE: usize = 160;
     let first = event(&vec![r#"{"role":"user","content":""}"#; COUNT].join(","), "", "", "");
     let next = event("", "", "", "").replacen('{', r#"{"prefix":{"event":0,"count":1000},"#, 1);
     let events = vec![next; COUNT].join(",");
-    (report(&format!("{first},{events}")), (COUNT * COUNT * size_of::<ChatMessage>()) as u64)
+    (report(&format!("{first},{events}")), (COUNT * COUNT * MESSAGE) as u64)
 }
 
 fn raw_usage(value: &str) -> String {

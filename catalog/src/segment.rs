@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -19,9 +19,9 @@ use serde_json::value::RawValue;
 const LEVEL: i32 = 1;
 /// Longest line read, in bytes, so that a damaged segment cannot exhaust the memory of the process.
 const LINE_BYTES_MAX: u64 = 256 << 20;
-/// Bytes of a transcript's texts above which it is not written in full: a report that came in the compact form was counted as that when there was
+/// Bytes of a line above which its transcript is not written in full: a report that came in the compact form was counted as that when there was
 /// room for it.
-const IN_FULL_BYTES: u64 = 16 << 20;
+const IN_FULL_BYTES: usize = 16 << 20;
 /// Hexadecimal digits of its content's digest in the name of a segment.
 const DIGITS: usize = 16;
 
@@ -36,7 +36,7 @@ pub enum SegmentError {
     Json(#[from] serde_json::Error),
     /// Compression failed.
     #[error("failed to compress or decompress a segment: {0}")]
-    Compression(#[from] std::io::Error),
+    Compression(#[from] io::Error),
     /// The content has another digest than the name says, so a transcript read from it may belong to another session.
     #[error("the segment {segment} is damaged: its content has another digest than its name says")]
     Damaged {
@@ -79,9 +79,34 @@ struct Writing<'a, T> {
     transcript: T,
 }
 
-/// The line of `outcome`, whose transcript is in one form or the other.
-fn line_of<T: Serialize>(item: &ItemId, outcome: &SessionOutcome, transcript: T) -> Result<Vec<u8>, serde_json::Error> {
-    let line = Writing {
+/// A line that has no more than so many bytes; what is beyond is refused.
+struct Bounded {
+    line: Vec<u8>,
+    most: usize,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if piece.len() > self.most - self.line.len() {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.line.extend_from_slice(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The line of `outcome`, whose transcript is in one form or the other; an error of [`io::ErrorKind::FileTooLarge`] if it has more than `most` bytes.
+fn line_of<T: Serialize>(
+    item: &ItemId,
+    outcome: &SessionOutcome,
+    transcript: T,
+    most: usize,
+) -> Result<Vec<u8>, serde_json::Error> {
+    let written = Writing {
         cell: outcome.key.cell.0,
         item,
         position: outcome.key.item.0,
@@ -93,9 +118,23 @@ fn line_of<T: Serialize>(item: &ItemId, outcome: &SessionOutcome, transcript: T)
         outcome: &outcome.outcome,
         transcript,
     };
-    let mut line = serde_json::to_vec(&line)?;
+    let mut bounded = Bounded { line: Vec::new(), most };
+    serde_json::to_writer(&mut bounded, &written)?;
+    let mut line = bounded.line;
     line.push(b'\n');
     Ok(line)
+}
+
+fn compact_line(item: &ItemId, outcome: &SessionOutcome) -> Result<Vec<u8>, serde_json::Error> {
+    line_of(item, outcome, Compact(&outcome.transcript), usize::MAX)
+}
+
+/// The line with every request in full, unless it is large then.
+fn line_in_full_of(item: &ItemId, outcome: &SessionOutcome) -> Result<Vec<u8>, serde_json::Error> {
+    match line_of(item, outcome, &outcome.transcript, IN_FULL_BYTES) {
+        Err(error) if error.io_error_kind() == Some(io::ErrorKind::FileTooLarge) => compact_line(item, outcome),
+        written => written,
+    }
 }
 
 /// One line of a segment. `cell`, `item` and `attempt` are those of `results.jsonl` and `attempts.jsonl`.
@@ -197,10 +236,10 @@ pub fn write_segment<'a>(
     sweep: &'a SweepId,
     outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
 ) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
-    write(blobs, sweep, outcomes, |item, outcome| line_of(item, outcome, Compact(&outcome.transcript)))
+    write(blobs, sweep, outcomes, compact_line)
 }
 
-/// The same with every request in full, as versions that know no prefixes read it, but for a transcript of more than 16 MiB.
+/// The same with every request in full, as versions that know no prefixes read it, but for a line that has more than 16 MiB then.
 ///
 /// # Errors
 /// When Blobs fail.
@@ -209,10 +248,7 @@ pub fn write_segment_in_full<'a>(
     sweep: &'a SweepId,
     outcomes: &'a [(&'a ItemId, &'a SessionOutcome)],
 ) -> BoxFuture<'a, Result<Vec<TranscriptRef>, SegmentError>> {
-    write(blobs, sweep, outcomes, |item, outcome| match outcome.transcript.bytes() <= IN_FULL_BYTES {
-        true => line_of(item, outcome, &outcome.transcript),
-        false => line_of(item, outcome, Compact(&outcome.transcript)),
-    })
+    write(blobs, sweep, outcomes, line_in_full_of)
 }
 
 /// Writes a segment of the lines that `line` makes of `outcomes`.
@@ -246,11 +282,7 @@ pub fn read_transcript<'a>(
     Box::pin(async move {
         let missing = || SegmentError::Missing { segment: at.segment.clone(), line: at.line };
         let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await?.ok_or_else(missing)?;
-        let mut lines = lines(&at.segment, &bytes)?;
-        for _ in 0..at.line {
-            lines.next().ok_or_else(missing)??;
-        }
-        let line = lines.next().ok_or_else(missing)??;
+        let line = lines(&at.segment, &bytes)?.nth(at.line as usize).ok_or_else(missing)??;
         Ok(serde_json::from_slice(&line)?)
     })
 }
@@ -268,9 +300,12 @@ pub fn read_lines_of_segment(
 ) -> Result<(), SegmentError> {
     let Some(last) = wanted.last() else { return Ok(()) };
     for (number, line) in (0..=*last).zip(lines(segment, bytes)?) {
-        let line = line?;
-        if wanted.contains(&number) {
-            each(number, serde_json::from_slice(&line)?);
+        match line {
+            Ok(line) if wanted.contains(&number) => each(number, serde_json::from_slice(&line)?),
+            Err(error) if wanted.contains(&number) || error.kind() != io::ErrorKind::FileTooLarge => {
+                return Err(error.into());
+            }
+            Ok(_) | Err(_) => {}
         }
     }
     Ok(())
@@ -296,8 +331,8 @@ pub fn segment_lines<'a>(
     segment: &str,
     bytes: &'a [u8],
 ) -> Result<impl Iterator<Item = Result<String, SegmentError>> + 'a, SegmentError> {
-    let text = |line: Result<Vec<u8>, std::io::Error>| {
-        let line = String::from_utf8(line?).map_err(|error| std::io::Error::other(error.utf8_error()))?;
+    let text = |line: Result<Vec<u8>, io::Error>| {
+        let line = String::from_utf8(line?).map_err(|error| io::Error::other(error.utf8_error()))?;
         Ok(line.trim_end().to_owned())
     };
     Ok(lines(segment, bytes)?.map(text))
@@ -341,27 +376,40 @@ fn called(bytes: &[u8]) -> String {
 fn lines<'a>(
     segment: &str,
     bytes: &'a [u8],
-) -> Result<impl Iterator<Item = Result<Vec<u8>, std::io::Error>> + 'a, SegmentError> {
+) -> Result<impl Iterator<Item = Result<Vec<u8>, io::Error>> + 'a, SegmentError> {
     if !is_intact(segment, bytes) {
         return Err(SegmentError::Damaged { segment: segment.to_owned() });
     }
     let mut rest = Some(BufReader::new(zstd::Decoder::new(bytes)?));
     Ok(std::iter::from_fn(move || {
-        let mut line = Vec::new();
-        match rest.as_mut()?.take(LINE_BYTES_MAX).read_until(b'\n', &mut line) {
-            Ok(0) => None,
-            Ok(_) => Some(Ok(line)),
-            Err(error) => {
+        match next_line(rest.as_mut()?, LINE_BYTES_MAX) {
+            Ok(line) if line.is_empty() => None,
+            Err(error) if error.kind() != io::ErrorKind::FileTooLarge => {
                 // The decoder would give the same error for ever.
                 rest = None;
                 Some(Err(error))
             }
+            read => Some(read),
         }
     }))
 }
 
+/// The next line, with its end; empty after the last. One of more than `most` bytes is an error, after which the one behind it is read: whoever
+/// counts lines has the others where they are.
+fn next_line(text: &mut impl BufRead, most: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    text.by_ref().take(most).read_until(b'\n', &mut line)?;
+    if line.len() as u64 == most && !line.ends_with(b"\n") {
+        text.skip_until(b'\n')?;
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("a line has more than {most} bytes")));
+    }
+    Ok(line)
+}
+
 #[cfg(test)]
 mod tests {
+    use regatta_proto::Event;
+
     use super::*;
 
     fn outcome(item: u32) -> SessionOutcome {
@@ -474,19 +522,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_transcript_that_is_large_in_full_has_each_message_once_whoever_reads_it() {
-        let blobs = Blobs::memory();
-        let id: ItemId = "tea".parse().unwrap();
+    async fn a_transcript_that_is_large_in_full_has_each_message_once_wherever_it_is_large() {
         let long = "x".repeat(9 << 20);
-        let events = [call(&[&long]), call(&[&long, "once"])];
-        let transcript: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
-        let told = SessionOutcome { transcript, ..outcome(7) };
-        let sweep = told.key.sweep.clone();
-        let at = write_segment_in_full(&blobs, &sweep, &[(&id, &told)]).await.unwrap().remove(0);
-        let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
-        let line = segment_lines(&at.segment, &bytes).unwrap().next().unwrap().unwrap();
-        assert!(line.len() < 10 << 20, "{} bytes", line.len());
-        assert!(read_transcript(&blobs, &sweep, &at).await.unwrap().transcript == told.transcript);
+        let mut calls = call(&["x"]);
+        calls["call"]["request"]["messages"][0]["tool_calls"] =
+            serde_json::json!([{ "id": "1", "name": "write", "arguments": long }]);
+        for (event, times) in [(call(&[&long]), 2), (calls, 2), (call(&[""; 1_000]), 600)] {
+            let events: Vec<Event> = vec![serde_json::from_value(event).unwrap(); times];
+            let told = SessionOutcome { transcript: Transcript { events }, ..outcome(7) };
+            let blobs = Blobs::memory();
+            let id: ItemId = "tea".parse().unwrap();
+            let sweep = told.key.sweep.clone();
+            let at = write_segment_in_full(&blobs, &sweep, &[(&id, &told)]).await.unwrap().remove(0);
+            let bytes = blobs.get(&format!("sweeps/{sweep}/{}", at.segment)).await.unwrap().unwrap();
+            let line = segment_lines(&at.segment, &bytes).unwrap().next().unwrap().unwrap();
+            assert!(line.len() < 10 << 20, "{} bytes", line.len());
+            assert!(read_transcript(&blobs, &sweep, &at).await.unwrap().transcript == told.transcript);
+        }
     }
 
     /// Name under which `bytes` are intact.
@@ -511,6 +563,17 @@ mod tests {
         let line = r#"{"cell":1,"item":7,"attempt":2,"attempt_id":"w-7","worker":"w","transcript":{"events":[]}}"#;
         let error = serde_json::from_str::<StoredTranscript>(line).unwrap_err().to_string();
         assert!(error.contains("only in part"), "{error}");
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_moves_no_other_to_another_place() {
+        let mut text = &b"first\nmuch too long\nthird\nlast\n"[..];
+        let mut next = || next_line(&mut text, 6).map_err(|error| error.to_string());
+        assert_eq!(next().unwrap(), b"first\n");
+        assert_eq!(next().unwrap_err(), "a line has more than 6 bytes");
+        assert_eq!(next().unwrap(), b"third\n");
+        assert_eq!(next().unwrap(), b"last\n");
+        assert_eq!(next().unwrap(), b"");
     }
 
     #[test]

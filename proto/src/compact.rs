@@ -209,14 +209,22 @@ fn request_mut(event: &mut Event) -> Option<&mut ChatRequest> {
     }
 }
 
+/// Bytes for a message, a call of a tool and an image, beside texts. No fewer than they take in memory, and part of the form: with other numbers a
+/// transcript whose prefixes stand for as much as they may would not be read any more.
+const MESSAGE: usize = 160;
+const TOOL_CALL: usize = 64;
+const IMAGE: usize = 128;
+const _: () = assert!(
+    size_of::<ChatMessage>() <= MESSAGE && size_of::<ToolCall>() <= TOOL_CALL && size_of::<Image>() <= IMAGE,
+    "a message takes more than is counted where a prefix stands for it"
+);
+
 /// Bytes of memory that a message takes once more where a prefix stands for it. Its texts are shared.
 fn place_bytes(message: &ChatMessage) -> u64 {
     /// Beside the elements of a list of its own.
     const LIST: usize = 32;
     let list = |count: usize, each: usize| if count == 0 { 0 } else { LIST + count * each };
-    let calls = list(message.tool_calls.len(), size_of::<ToolCall>());
-    let images = list(message.images.len(), size_of::<Image>());
-    (size_of::<ChatMessage>() + calls + images) as u64
+    (MESSAGE + list(message.tool_calls.len(), TOOL_CALL) + list(message.images.len(), IMAGE)) as u64
 }
 
 /// Bytes of its texts, which whoever writes it in full writes again.
@@ -248,11 +256,18 @@ impl Plan {
         let requests = events.iter().enumerate().filter_map(|(number, event)| Some((number, request_of(event)?)));
         for (number, request) in requests {
             let messages = request.messages.as_slice();
-            let found = latest.iter().enumerate().map(|(place, (event, earlier))| {
-                let common = earlier.iter().zip(messages).take_while(|(one, other)| one == other);
-                (Prefix { event: *event, count: common.count() }, place, earlier.len())
-            });
-            let longest = found.max_by_key(|(prefix, ..)| prefix.count).filter(|(prefix, ..)| prefix.count > 0);
+            let mut longest: Option<(Prefix, usize, usize)> = None;
+            // The newest first. Those are passed over that have nothing in common beyond what is found, as all that share a long beginning alone.
+            for (place, (event, earlier)) in latest.iter().enumerate().rev() {
+                let count = longest.map_or(0, |(prefix, ..)| prefix.count);
+                if messages.get(count).is_none_or(|next| earlier.get(count) != Some(next)) {
+                    continue;
+                }
+                let common = earlier.iter().zip(messages).take_while(|(one, other)| one == other).count();
+                if common > count {
+                    longest = Some((Prefix { event: *event, count: common }, place, earlier.len()));
+                }
+            }
             if let Some((prefix, place, length)) = longest {
                 let shared = messages.iter().take(prefix.count);
                 let (places, texts) = shared.fold((0, 0), |(places, texts), message| {

@@ -80,15 +80,16 @@ pub fn encode<T: Serialize>(message: &T) -> Result<Bytes, WireError> {
 /// Encodes `message`, in whose transcripts prefixes stand for `compacted` bytes of memory. Where there are none every build can read it.
 ///
 /// # Errors
-/// As [`encode`]'s.
+/// As [`encode`]'s, and when prefixes stand for more than a message may have, as those of the many sessions of a batch may together.
 pub fn encode_compact<T: Serialize>(message: &T, compacted: u64) -> Result<Bytes, WireError> {
-    match compacted {
-        0 => encode(message),
-        _ => {
-            let writing = Writing { v: COMPACT_VERSION, compacted: Some(compacted), message };
-            encode_within(DECODED_BYTES_MAX, &writing)
-        }
+    if compacted == 0 {
+        return encode(message);
     }
+    let bytes = usize::try_from(compacted).unwrap_or(usize::MAX);
+    if bytes > DECODED_BYTES_MAX {
+        return Err(WireError::TooLarge { bytes, limit: DECODED_BYTES_MAX });
+    }
+    encode_within(DECODED_BYTES_MAX, &Writing { v: COMPACT_VERSION, compacted: Some(compacted), message })
 }
 
 fn encode_within<T: Serialize>(limit: usize, writing: &Writing<'_, T>) -> Result<Bytes, WireError> {
@@ -127,13 +128,13 @@ pub fn json(bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
 }
 
 /// Bytes of memory that an encoded message takes when it is decoded, beside those of its JSON, because prefixes stand for them: as many as its
-/// writer counted.
+/// writer counted, and no more than it may write.
 #[must_use]
 pub fn compacted_bytes(bytes: &[u8]) -> u64 {
     let mut head = Vec::new();
     // What cannot be decompressed will not be decoded either.
     let _ = json(bytes).and_then(|json| json.take(HEAD_BYTES).read_to_end(&mut head));
-    compacted_in(&head).unwrap_or(0)
+    compacted_in(&head).unwrap_or(0).min(DECODED_BYTES_MAX as u64)
 }
 
 fn compacted_in(head: &[u8]) -> Option<u64> {
@@ -215,6 +216,20 @@ mod tests {
             assert_eq!(encode_compact(&text, 0).unwrap(), encode(&text).unwrap());
             assert_eq!(compacted_bytes(&encode(&text).unwrap()), 0);
         }
+    }
+
+    #[test]
+    fn a_message_whose_prefixes_stand_for_too_much_together_is_not_written() {
+        let most = DECODED_BYTES_MAX as u64;
+        assert_eq!(compacted_bytes(&encode_compact(&"x", most).unwrap()), most);
+        let error = encode_compact(&"x", most + 1).unwrap_err();
+        assert!(matches!(error, WireError::TooLarge { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_message_that_claims_more_than_any_has_is_charged_as_the_largest() {
+        let claims = br#"{"v":2,"compacted":18446744073709551615,"message":null}"#;
+        assert_eq!(compacted_bytes(claims), DECODED_BYTES_MAX as u64);
     }
 
     proptest! {

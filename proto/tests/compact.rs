@@ -51,6 +51,15 @@ fn written(transcript: &Transcript) -> String {
     serde_json::to_string(&Compact(transcript)).unwrap()
 }
 
+/// Messages of its request, if it has one.
+fn asked(event: &Event) -> &[ChatMessage] {
+    match event {
+        Event::Call(call) => &call.request.messages,
+        Event::Failed(FailedCall { request: Some(request), .. }) => &request.messages,
+        _ => &[],
+    }
+}
+
 fn messages_of(event: &Event) -> &[ChatMessage] {
     let Event::Call(call) = event else { panic!("{event:?} is no call") };
     &call.request.messages
@@ -213,6 +222,20 @@ fn events_of_every_kind_are_read() {
     }
 }
 
+#[test]
+fn references_to_images_come_back_as_they_were_also_where_their_digest_alone_is_equal() {
+    let shown = |format: &str, bytes: u64| -> ChatMessage {
+        let image = json!({ "format": format, "digest": Digest::of(b"an image"), "bytes": bytes });
+        serde_json::from_value(json!({ "role": "user", "content": "what?", "images": [image] })).unwrap()
+    };
+    let asked = [shown("png", 8), shown("png", 9), shown("gif", 9), shown("gif", 9)];
+    let transcript = Transcript { events: asked.map(|message| call(Role::Agent, vec![message])).into() };
+    let text = written(&transcript);
+    assert_eq!(text.matches("prefix").count(), 1, "{text}");
+    let read: Transcript = serde_json::from_str(&text).unwrap();
+    assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&transcript).unwrap());
+}
+
 /// Error of a transcript of `events`.
 fn refused(events: Value) -> String {
     serde_json::from_value::<Transcript>(json!({ "events": events })).unwrap_err().to_string()
@@ -306,6 +329,20 @@ proptest! {
         prop_assert_eq!(&serde_json::from_str::<Transcript>(&compact).unwrap(), &transcript);
         prop_assert_eq!(&serde_json::from_str::<Transcript>(&whole).unwrap(), &transcript);
         prop_assert_eq!(transcript.compacted_bytes() == 0, compact == whole);
+    }
+
+    #[test]
+    fn a_request_begins_with_all_that_it_has_in_common_with_any_before_it(transcript in transcripts()) {
+        let document: Value = serde_json::from_str(&written(&transcript)).unwrap();
+        for (number, event) in transcript.events.iter().enumerate() {
+            let common = |earlier| {
+                let both = asked(earlier).iter().zip(asked(event));
+                both.take_while(|(one, other)| one == other).count() as u64
+            };
+            let longest = transcript.events[..number].iter().map(common).max().unwrap_or(0);
+            let prefix = &document["events"][number]["prefix"];
+            prop_assert_eq!(prefix["count"].as_u64().unwrap_or(0), longest, "event {}", number);
+        }
     }
 
     #[test]

@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use futures::FutureExt;
+use jiff::Timestamp;
 use regatta_backends::queue::RabbitMqConfig;
 use regatta_backends::{Queue, QueueError, Receipt, Subscriptions};
 use regatta_memory::ByteBudget;
-use regatta_proto::{ChatMessage, ChatRole, Digest, Event, Job, Progress, Report, SessionJob, Transcript, wire};
+use regatta_proto::{
+    BatchJob, ChatMessage, ChatRole, Digest, Event, Job, Progress, Report, SessionJob, Transcript, wire,
+};
 use regatta_tests::{Proxy, RabbitMq, Traffic, unique_name};
+use tokio::time::Instant;
 
 use crate::stage::{
     DELIVERY_LIMIT, PARTITIONS, broker_url, config, control, echo, echoes, eventually_dead, eventually_depth, item,
@@ -113,6 +117,43 @@ async fn a_transcript_that_is_too_large_in_full_arrives_whole() {
         let mut consumer = queue.consume_jobs("q", 1).await.unwrap();
         queue.publish_jobs("q", vec![sent.clone()]).await.unwrap();
         assert!(consumer.next().await.unwrap().message == sent);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_large_is_left_to_its_gatherer_to_halve_unless_all_read_the_compact_form() {
+    const LENGTH: u32 = 256 << 10;
+    within(async {
+        let digits = |part: u32| Digest::of(&part.to_le_bytes()).to_string();
+        let sent = conversation(6, |turn| (0..LENGTH / 64).map(|part| digits(turn * LENGTH + part)).collect());
+        let Job::Session(job) = sent else { panic!("it is the job of a session") };
+        let batch = Job::Batch(Box::new(BatchJob {
+            sweep: job.key.sweep.clone(),
+            lock: job.lock,
+            model: "sim/m".parse().unwrap(),
+            id: "0123456789abcdef0123".into(),
+            provider_id: None,
+            intended_at: Timestamp::UNIX_EPOCH,
+            since: None,
+            sessions: vec![(*job).clone(), *job],
+        }));
+        let message_bytes_max = wire::encode(&batch).unwrap().len() - 1;
+        assert!(batch.encode_compact().unwrap().len() <= message_bytes_max);
+        for compact_transcripts in [false, true] {
+            let config = config(unique_name("queue")).await;
+            let queue = Queue::connect(RabbitMqConfig { message_bytes_max, compact_transcripts, ..config });
+            let queue = queue.await.unwrap();
+            queue.declare_jobs("q").await.unwrap();
+            let until = Instant::now() + Duration::from_secs(60);
+            let gathered = queue.publish_jobs_once("q", vec![batch.clone()], until).await;
+            match compact_transcripts {
+                false => assert!(matches!(gathered, Err(QueueError::TooLarge { .. })), "{gathered:?}"),
+                true => gathered.unwrap(),
+            }
+            // One that nobody halves any more.
+            queue.publish_jobs("q", vec![batch.clone()]).await.unwrap();
+        }
     })
     .await;
 }

@@ -138,7 +138,13 @@ impl RabbitMqQueue {
 
     pub(super) async fn publish_jobs(&self, queue: &str, jobs: &[Job], times: Times) -> Result<(), QueueError> {
         let key = self.shared.topology.jobs(queue)?;
-        let encode = |job| self.shared.encode_transcripts(key.as_str(), job, Job::encode_compact);
+        let encode = |job: &Job| match (job, times) {
+            // Its gatherer halves one that is too large: rather two that every version reads than one that older ones refuse.
+            (Job::Batch(batch), Times::Once { .. }) if batch.sessions.len() > 1 && !self.shared.compact_transcripts => {
+                self.shared.fit(key.as_str(), wire::encode(job))
+            }
+            _ => self.shared.encode_transcripts(key.as_str(), job, Job::encode_compact),
+        };
         let bodies = jobs.iter().map(encode).collect::<Result<Vec<_>, _>>()?;
         let publisher = self.publishers.to(&key);
         publisher.publish(Route { exchange: ShortString::default(), key, mandatory: true }, bodies, times).await
