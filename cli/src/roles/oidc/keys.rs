@@ -71,7 +71,7 @@ pub(super) fn address(text: &str) -> anyhow::Result<Url> {
     if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
         return Ok(url);
     }
-    bail!("{} is not of https: whoever is on the way could sign tokens", shown(&url))
+    bail!("{} must begin with https://, or others on the network could sign tokens", shown(&url))
 }
 
 /// An address as errors and logs have it: its query may hold a key of the issuer's.
