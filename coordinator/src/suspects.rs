@@ -83,7 +83,7 @@ pub(crate) struct LostJobs {
     suspects: BTreeMap<CellIndex, BTreeMap<ItemIndex, Suspect>>,
     /// Sessions that a worker has told of, and nobody tells of any more.
     silent: BTreeMap<CellIndex, BTreeMap<ItemIndex, Silent>>,
-    /// The same of questions.
+    /// Questions of which no worker tells, and since when.
     pub(crate) questions: BTreeMap<OpenQuestion, Instant>,
     /// Questions whose jobs the broker may not have, and since when no worker tells of them.
     pub(crate) in_doubt: BTreeMap<OpenQuestion, Instant>,

@@ -38,9 +38,9 @@ const FORM: FormLimit = FormLimit { bytes_max: FORM_BYTES_MAX, advice: "enter th
 /// The use that somebody makes of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenUse {
-    /// It was entered in the form.
+    /// A log-in with the form.
     LogIn,
-    /// It came with the request for a page.
+    /// A request for a page, with the token in its cookie or header.
     Look,
 }
 

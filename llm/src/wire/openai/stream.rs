@@ -69,7 +69,7 @@ pub(crate) struct Reader {
     finish: Option<String>,
     logprobs: Option<Vec<TokenLogprob>>,
     usage: Option<Value>,
-    /// Of the texts and lists above.
+    /// Size of the texts and lists above, in bytes.
     bytes: usize,
     has_choice: bool,
     is_done: bool,
