@@ -256,8 +256,8 @@ impl Stage {
     /// Questions that must be answered to score `session`.
     pub(crate) fn questions(&self, session: &SessionOutcome) -> Vec<AskedQuestion> {
         let suite = self.sweep.suite(&self.sweep.cells()[0]).unwrap();
-        match suite.score(session.key.item, &[Evaluator::Official, Evaluator::Paper], &session.transcript, &NoVerdicts)
-        {
+        let evaluators = [Evaluator::Official, Evaluator::Paper];
+        match suite.score(session.key.item, &evaluators, &session.transcript, &NoVerdicts) {
             Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => Vec::new(),
             Scoring::Needs(questions) => {
                 questions.into_iter().map(|question| AskedQuestion { digest: question.digest(), question }).collect()
