@@ -5,20 +5,17 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may fail loudly, and prints its result")]
 
-use std::collections::{BTreeMap, BTreeSet};
+mod sessions;
+
 use std::path::Path;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use regatta_backends::Ledger;
-use regatta_backends::ledger::{
-    CallSums, NewCell, NewShard, NewSweep, RecordState, SessionRecord, ShardRow, TranscriptRef,
-};
-use regatta_proto::{
-    Attempt, AttemptId, Cell, CellIndex, CostSum, Digest, Flags, ItemId, ItemIndex, Money, Outcome, SessionKey,
-    ShardIndex, SweepId, Trial, Usage, WorkerId,
-};
+use regatta_backends::ledger::{CallSums, NewShard, NewSweep, RecordState, SessionRecord, ShardRow, TranscriptRef};
+use regatta_proto::{CellIndex, ItemIndex, SessionKey, ShardIndex, SweepId, Trial, WorkerId};
 use serde_json::json;
+
+use self::sessions::{cell, new_sweep, record, scores};
 
 /// Sessions of a cell, and of a shard.
 const CELL: u32 = 100_000;
@@ -39,9 +36,9 @@ async fn main() {
     let term = ledger.lead(&leader, Duration::from_secs(24 * 3600)).await.unwrap().unwrap();
     let sweep = SweepId::new("growth").unwrap();
     let begun = cpu_s();
-    ledger.create_sweep(new_sweep(&sweep, sessions)).await.unwrap();
-    let planned = cpu_s() - begun;
-    println!("{}", json!({ "planned": sessions, "cpu_us_a_session": 1e6 * planned / f64::from(sessions) }));
+    ledger.create_sweep(planned(&sweep, sessions)).await.unwrap();
+    let planning = cpu_s() - begun;
+    println!("{}", json!({ "planned": sessions, "cpu_us_a_session": 1e6 * planning / f64::from(sessions) }));
     let generation = ledger.sweep(&sweep).await.unwrap().unwrap().generation;
     let (mut recorded, mut batch, mut mark) = (0, Vec::new(), Mark::new());
     loop {
@@ -52,7 +49,7 @@ async fn main() {
         for ShardRow { index, cell, first, count, .. } in shards {
             assert!(ledger.claim_shard(&sweep, index, generation, term).await.unwrap(), "{index:?} is claimed already");
             assert!(ledger.confirm_shard(&sweep, index, count, term).await.unwrap(), "{index:?} is confirmed already");
-            batch.extend((first..first + count).map(|item| record(&sweep, cell, ItemIndex(item))));
+            batch.extend((first..first + count).map(|item| session(&sweep, cell, ItemIndex(item))));
             if batch.len() >= BATCH as usize {
                 recorded += batch.len() as u32;
                 ledger.record(std::mem::take(&mut batch)).await.unwrap();
@@ -120,20 +117,9 @@ fn resident_mb() -> f64 {
     line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
 }
 
-fn new_sweep(id: &SweepId, sessions: u32) -> NewSweep {
+fn planned(id: &SweepId, sessions: u32) -> NewSweep {
     let cells = sessions.div_ceil(CELL);
     let items = |cell: u32| CELL.min(sessions - cell * CELL);
-    let cell = |index: u32| NewCell {
-        cell: Cell {
-            index: CellIndex(index),
-            benchmark: "worfbench".parse().unwrap(),
-            setting: "two-shot".parse().unwrap(),
-            model: "lab/model".parse().unwrap(),
-            trial: Trial(index as u16),
-        },
-        items: items(index),
-        queue: QUEUE.to_owned(),
-    };
     let ranges = (0..cells).flat_map(|cell| {
         let firsts = (0..items(cell)).step_by(SHARD as usize);
         firsts.map(move |first| (cell, first)).collect::<Vec<_>>()
@@ -144,53 +130,16 @@ fn new_sweep(id: &SweepId, sessions: u32) -> NewSweep {
         first,
         count: SHARD.min(items(cell) - first),
     });
-    NewSweep {
-        owner: None,
-        quota: regatta_backends::Quota::default(),
-        inputs: BTreeSet::new(),
-        id: id.clone(),
-        name: "growth".to_owned(),
-        lock: Digest::of(b"growth"),
-        budget: None,
-        created_at: Timestamp::UNIX_EPOCH,
-        cells: (0..cells).map(cell).collect(),
-        shards: shards.collect(),
-    }
+    let cells = (0..cells).map(|index| cell(index, Trial(index as u16), items(index), QUEUE));
+    new_sweep(id, cells.collect(), shards.collect())
 }
 
-fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex) -> SessionRecord {
+fn session(sweep: &SweepId, cell: CellIndex, item: ItemIndex) -> SessionRecord {
     let number = u64::from(cell.0) * u64::from(CELL) + u64::from(item.0);
-    SessionRecord {
-        key: SessionKey { sweep: sweep.clone(), cell, item },
-        item_id: ItemId::new(format!("item-{item}")).unwrap(),
-        task: "wikihow".to_owned(),
-        attempt: Attempt {
-            id: AttemptId::new(format!("worker-3f9a2c-{number}")).unwrap(),
-            number: 1,
-            worker: WorkerId::new("worker-3f9a2c").unwrap(),
-            started_at: Timestamp::UNIX_EPOCH,
-            ended_at: Timestamp::UNIX_EPOCH,
-        },
-        outcome: Outcome::Measured,
-        usage: Usage { input: 1200, cached_input: 800, output: 300, ..Usage::default() },
-        cost: CostSum { known: Money(123_456), unknown_calls: 0 },
-        maybe_spent: Money::ZERO,
-        calls: 1,
-        cached_calls: 0,
-        retries: 0,
-        latency_us: 1_500_000,
-        served: vec!["model-2026-08".to_owned()],
-        flags: Flags::NONE,
-        agent_end: None,
-        call_sums: BTreeMap::from([(1, CallSums::default())]),
-        transcript: TranscriptRef {
-            segment: format!("transcripts/{:016x}.jsonl.zst", number / u64::from(BATCH)),
-            line: (number % u64::from(BATCH)) as u32,
-        },
-        state: RecordState::Settled { scores: scores() },
-    }
-}
-
-fn scores() -> serde_json::Value {
-    json!({"official": {"precision": 0.25, "recall": 0.5, "f1": 0.333_333}})
+    let transcript = TranscriptRef {
+        segment: format!("transcripts/{:016x}.jsonl.zst", number / u64::from(BATCH)),
+        line: (number % u64::from(BATCH)) as u32,
+    };
+    let key = SessionKey { sweep: sweep.clone(), cell, item };
+    record(key, number, CallSums::default(), transcript, RecordState::Settled { scores: scores() })
 }

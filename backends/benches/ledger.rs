@@ -5,21 +5,19 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement may fail loudly, and prints its result")]
 
-use std::collections::BTreeMap;
+mod sessions;
+
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
 use regatta_backends::Ledger;
 use regatta_backends::ledger::{
-    CallSums, NewCell, NewSweep, PostgresConfig, RecordState, SessionRecord, Settlement, SettlementResult,
-    TranscriptRef,
+    CallSums, PostgresConfig, RecordState, SessionRecord, Settlement, SettlementResult, TranscriptRef,
 };
-use regatta_proto::{
-    Attempt, AttemptId, Cell, CellIndex, CostSum, Digest, Flags, ItemId, ItemIndex, Money, Outcome, SessionKey,
-    SweepId, Trial, Usage, WorkerId,
-};
+use regatta_proto::{CellIndex, Digest, ItemIndex, SessionKey, SweepId, Trial};
 use regatta_tests::{Postgres, create_database};
 use serde_json::json;
+
+use self::sessions::{cell, new_sweep, record, scores};
 
 const BATCH: u32 = 500;
 const BATCHES: u32 = 100;
@@ -58,16 +56,19 @@ async fn weigh(url: &str) {
 
 async fn measure(name: &str, ledger: &Ledger) {
     let sweep = SweepId::new("bench").unwrap();
-    ledger.create_sweep(new_sweep(&sweep)).await.unwrap();
+    let cells = (0..2).map(|index| cell(index, Trial(0), BATCH * BATCHES, "lab")).collect();
+    ledger.create_sweep(new_sweep(&sweep, cells, Vec::new())).await.unwrap();
     let (mut scored, mut waiting, mut settled) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     for batch in 0..BATCHES {
         let items = || (batch * BATCH..(batch + 1) * BATCH).map(ItemIndex);
-        let records = items().map(|item| record(&sweep, CellIndex(0), item, scores())).collect();
+        let records = items()
+            .map(|item| session(&sweep, CellIndex(0), item, RecordState::Settled { scores: scores() }))
+            .collect();
         let start = Instant::now();
         ledger.record(records).await.unwrap();
         scored += start.elapsed();
 
-        let records = items().map(|item| record(&sweep, CellIndex(1), item, question(item))).collect();
+        let records = items().map(|item| session(&sweep, CellIndex(1), item, question(item))).collect();
         let start = Instant::now();
         ledger.record(records).await.unwrap();
         waiting += start.elapsed();
@@ -82,59 +83,9 @@ async fn measure(name: &str, ledger: &Ledger) {
     println!("{name}: record with a question {:.1} us, settle {:.1} us a session", each(waiting), each(settled));
 }
 
-fn new_sweep(id: &SweepId) -> NewSweep {
-    let cell = |index| NewCell {
-        cell: Cell {
-            index: CellIndex(index),
-            benchmark: "worfbench".parse().unwrap(),
-            setting: "two-shot".parse().unwrap(),
-            model: "lab/model".parse().unwrap(),
-            trial: Trial(0),
-        },
-        items: BATCH * BATCHES,
-        queue: "lab".to_owned(),
-    };
-    NewSweep {
-        owner: None,
-        quota: regatta_backends::Quota::default(),
-        inputs: std::collections::BTreeSet::new(),
-        id: id.clone(),
-        name: "bench".to_owned(),
-        lock: Digest::of(b"bench"),
-        budget: None,
-        created_at: Timestamp::UNIX_EPOCH,
-        cells: vec![cell(0), cell(1)],
-        shards: vec![],
-    }
-}
-
-fn record(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState) -> SessionRecord {
-    SessionRecord {
-        key: SessionKey { sweep: sweep.clone(), cell, item },
-        item_id: ItemId::new(format!("item-{item}")).unwrap(),
-        task: "wikihow".to_owned(),
-        attempt: Attempt {
-            id: AttemptId::new(format!("worker-3f9a2c-{item}")).unwrap(),
-            number: 1,
-            worker: WorkerId::new("worker-3f9a2c").unwrap(),
-            started_at: Timestamp::UNIX_EPOCH,
-            ended_at: Timestamp::UNIX_EPOCH,
-        },
-        outcome: Outcome::Measured,
-        usage: Usage { input: 1200, cached_input: 800, output: 300, ..Usage::default() },
-        cost: CostSum { known: Money(123_456), unknown_calls: 0 },
-        maybe_spent: Money::ZERO,
-        calls: 1,
-        cached_calls: 0,
-        retries: 0,
-        latency_us: 1_500_000,
-        served: vec!["model-2026-08".to_owned()],
-        flags: Flags::NONE,
-        agent_end: None,
-        call_sums: BTreeMap::from([(1, calls(item))]),
-        transcript: TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 },
-        state,
-    }
+fn session(sweep: &SweepId, cell: CellIndex, item: ItemIndex, state: RecordState) -> SessionRecord {
+    let transcript = TranscriptRef { segment: "transcripts/000123-3f9a2c.zst".to_owned(), line: item.0 };
+    record(SessionKey { sweep: sweep.clone(), cell, item }, u64::from(item.0), calls(item), transcript, state)
 }
 
 /// One streamed call; latencies spread over some hundred bins.
@@ -150,10 +101,6 @@ fn calls(item: ItemIndex) -> CallSums {
     .unwrap()
 }
 
-fn scores() -> RecordState {
-    RecordState::Settled { scores: json!({"official": {"precision": 0.25, "recall": 0.5, "f1": 0.333_333}}) }
-}
-
 fn question(item: ItemIndex) -> RecordState {
     RecordState::Awaiting {
         judge: "judges/encoder".parse().unwrap(),
@@ -163,7 +110,6 @@ fn question(item: ItemIndex) -> RecordState {
 }
 
 fn settlement(sweep: &SweepId, item: ItemIndex) -> Settlement {
-    let scores = json!({"official": {"precision": 0.25, "recall": 0.5, "f1": 0.333_333}});
     let key = SessionKey { sweep: sweep.clone(), cell: CellIndex(1), item };
-    Settlement { key, result: SettlementResult::Scored(scores) }
+    Settlement { key, result: SettlementResult::Scored(scores()) }
 }

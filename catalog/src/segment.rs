@@ -518,7 +518,7 @@ mod tests {
 
         let broken = lines[0].replace("\"event\":0", "\"event\":7");
         let error = line_in_full(&broken).unwrap_err();
-        assert!(error.is_loss() && error.to_string().contains("begins as event 7, which is not before it"), "{error}");
+        assert!(error.is_loss() && error.to_string().contains("from event 7, which is not an earlier one"), "{error}");
     }
 
     #[tokio::test]

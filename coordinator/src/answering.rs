@@ -51,7 +51,7 @@ impl Unanswering {
         self.0.insert(queue.to_owned(), Silence { since, until: Instant::now() + pause, pause });
     }
 
-    /// The same, and what was sent to it may still come.
+    /// Notes that `queue` did not answer, and that messages sent to it may still arrive.
     fn note_silent(&mut self, queue: &str) {
         self.note(queue, LEFT_ALONE_FOR);
         if let Some(silence) = self.0.get_mut(queue) {

@@ -47,7 +47,7 @@ pub enum Foretold {
 }
 
 impl Foretold {
-    /// The same where `spent` is known to be spent by now, be it that the forecast was made a moment ago.
+    /// Raises a forecast to at least `spent`, the money spent by now: the forecast may be older than that.
     #[must_use]
     pub fn once_spent(self, spent: Money) -> Self {
         match self {

@@ -39,6 +39,7 @@ mod so_far;
 mod status;
 mod storage;
 mod submission;
+mod suspects;
 #[cfg(test)]
 mod talk;
 mod traced;

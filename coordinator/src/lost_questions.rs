@@ -11,9 +11,9 @@ use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkLock, Judge, ModelRef};
 use tokio::time::Instant;
 
-use crate::lost_jobs::{LongEnough, LostJobs};
 use crate::rejudging::Rejudging;
 use crate::rounds::Watched;
+use crate::suspects::{LongEnough, LostJobs};
 use crate::{Coordinator, CoordinatorError};
 
 /// Questions that are found silent in one look.

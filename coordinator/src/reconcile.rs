@@ -14,11 +14,11 @@ use regatta_proto::{CellIndex, ItemIndex, Report, ShardIndex};
 use tokio::time::Instant;
 
 use crate::held::HeldBack;
-use crate::lost_jobs::LostJobs;
 use crate::queues::{queue_of, queues_of};
 use crate::quiet::Quiet;
 use crate::rejudging::Rejudging;
 use crate::rounds::Watched;
+use crate::suspects::LostJobs;
 use crate::window::is_outstanding;
 use crate::{Coordinator, CoordinatorError, shards};
 

@@ -19,7 +19,7 @@ use crate::{Coordinator, CoordinatorError};
 /// Time for which workers are told of a cancelled sweep. No deployment stays without workers for longer, and the list must not grow for
 /// ever.
 const CANCELLED_JOBS_LIVE: SignedDuration = SignedDuration::from_hours(7 * 24);
-/// The same of any other sweep that is over: its sessions have results, and nothing but copies can be left.
+/// Time for which workers are told of a sweep that ended otherwise. Its sessions have results, so only copies of their jobs can be left.
 const COPIES_LIVE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Pause between two looks at the queues of a sweep that is over.

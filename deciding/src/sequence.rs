@@ -21,7 +21,7 @@ pub fn bounds(units: &[Unit], population: Option<Population>, level: f64) -> Int
     bounds_of(Bets::of(Rules::NOW), units, population, level)
 }
 
-/// The same by these bets.
+/// Confidence bounds as [`bounds`] computes them, with the given `bets`.
 pub(crate) fn bounds_of(bets: &Bets, units: &[Unit], population: Option<Population>, level: f64) -> Interval {
     let mirrored: Vec<Unit> = units.iter().map(|unit| unit.mirrored()).collect();
     let (least, most) = (certain(units, population), 1.0 - certain(&mirrored, population));

@@ -187,7 +187,7 @@ impl ResponseCache {
         };
         match (mode, problem) {
             (CacheMode::Replay, None) => {
-                Found::Missing(format!("the cache holds no answer {key}, and replaying asks nobody"))
+                Found::Missing(format!("the response cache has no answer {key}, and `cache: replay` asks no endpoint"))
             }
             (CacheMode::Replay, Some(problem)) => {
                 Found::Missing(format!("the answer {key} in the cache cannot be read: {problem}"))

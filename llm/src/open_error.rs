@@ -67,7 +67,7 @@ pub enum OpenError {
         origin: Origin,
     },
     /// The policy does not allow the address.
-    #[error("endpoint {endpoint} is not reached from here: {problem}")]
+    #[error("the address of endpoint {endpoint} is not allowed: {problem}")]
     Unreachable {
         /// The endpoint.
         endpoint: EndpointName,

@@ -83,7 +83,7 @@ pub enum TransportError {
     #[error("the key holds characters that cannot be sent in a header; check the variable for line breaks")]
     Key,
     /// The address is one that may not be reached.
-    #[error("it is not reached from here: {0}")]
+    #[error("its address is not allowed: {0}")]
     Egress(String),
     /// Certificates or TLS settings.
     #[error("failed to set up TLS: {0}")]
@@ -267,7 +267,7 @@ impl Incoming<'_> {
             Ok(Ok(chunk)) => chunk,
             Ok(Err(error)) => return Err(self.bad(self.broke_off(self.read, &error))),
             Err(_) if idle < self.end => {
-                let detail = format!("the answer stood still for {} ms", timeouts.first_byte_ms);
+                let detail = format!("the endpoint sent nothing for {} ms", timeouts.first_byte_ms);
                 return Err(answered(ErrorClass::Timeout, self.status, detail));
             }
             Err(_) => return Err(self.incomplete()),

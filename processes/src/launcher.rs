@@ -63,7 +63,10 @@ impl Launch<'_> {
             let mut entering = [SHELL, "-c", ENTER].map(str::to_owned).to_vec();
             let entrance = cgroup.entrance();
             entering.push(
-                entrance.into_os_string().into_string().map_err(|path| format!("{} is no text", path.display()))?,
+                entrance
+                    .into_os_string()
+                    .into_string()
+                    .map_err(|path| format!("{} is not valid UTF-8", path.display()))?,
             );
             entering.extend(self.namespaces.changing_user(self.account).ok_or_else(gone)?);
             entering.append(&mut words);
@@ -116,7 +119,7 @@ impl Launch<'_> {
         own.into_iter()
             .map(|(name, value)| {
                 let assigned = [name.clone(), "=".into(), value].into_iter().collect::<OsString>();
-                assigned.into_string().map_err(|_| format!("the variable {} is no text", name.display()))
+                assigned.into_string().map_err(|_| format!("the variable {} is not valid UTF-8", name.display()))
             })
             .collect()
     }

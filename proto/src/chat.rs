@@ -316,9 +316,9 @@ impl Reply {
     /// Bytes that it takes in memory, about: its texts, and places of those that come in numbers.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        /// Of a tool call beside its texts.
+        /// Bytes of a tool call without its texts.
         const CALL: u64 = 160;
-        /// Of a token, and of each candidate for it, beside the text.
+        /// Bytes of a token, and of each candidate for it, without their texts.
         const TOKEN: u64 = 96;
         const CANDIDATE: u64 = 64;
         let text = |text: &str| text.len() as u64;

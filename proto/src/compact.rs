@@ -43,11 +43,11 @@ struct Prefix {
 /// A prefix that cannot be written out.
 #[derive(Debug, thiserror::Error)]
 enum PrefixError {
-    #[error("event {event} begins as event {earlier}, which is not before it")]
+    #[error("event {event} takes its first messages from event {earlier}, which is not an earlier one")]
     NotBefore { event: usize, earlier: usize },
-    #[error("event {event} has no request, and a prefix is of one")]
+    #[error("event {event} has no request, and only requests share messages")]
     NoRequest { event: usize },
-    #[error("event {event} begins with {count} messages of event {earlier}, which has {has}")]
+    #[error("event {event} takes {count} messages from event {earlier}, which has {has}")]
     TooFew { event: usize, earlier: usize, count: usize, has: usize },
     #[error("the prefixes up to event {event} stand for more than {DECODED_BYTES_MAX} bytes")]
     TooLarge { event: usize },

@@ -25,7 +25,7 @@ impl Level {
         if probability > 0.5 && probability <= Self::MAX {
             Ok(Self(probability))
         } else {
-            Err(format!("{probability} is no level, which is above 0.5 and at most {}, as 0.95", Self::MAX))
+            Err(format!("{probability} must be above 0.5 and at most {}, such as 0.95", Self::MAX))
         }
     }
 
@@ -121,7 +121,7 @@ mod tests {
             let said = Level::new(wrong).unwrap_err();
             assert!(said.contains(&wrong.to_string()) && said.contains("above 0.5 and at most 0.999"), "{said}");
         }
-        assert!(serde_json::from_str::<Level>("95").unwrap_err().to_string().contains("95 is no level"));
+        assert!(serde_json::from_str::<Level>("95").unwrap_err().to_string().contains("95 must be above 0.5"));
         assert_eq!(serde_json::to_string(&Level::USUAL).unwrap(), "0.95");
     }
 }

@@ -253,19 +253,19 @@ fn a_prefix_that_cannot_be_written_out_is_refused() {
     let first = call(Role::Agent, vec![user("a"), user("b")]);
     let (next, recorded) = (call(Role::Agent, Vec::new()), Event::Recorded(Reply::said("x")));
     let of_itself = refused(json!([first, with_prefix(&next, 1, 1)]));
-    assert_eq!(of_itself, "event 1 begins as event 1, which is not before it");
+    assert_eq!(of_itself, "event 1 takes its first messages from event 1, which is not an earlier one");
     let of_a_later_one = refused(json!([first, with_prefix(&next, 2, 1), first]));
-    assert_eq!(of_a_later_one, "event 1 begins as event 2, which is not before it");
+    assert_eq!(of_a_later_one, "event 1 takes its first messages from event 2, which is not an earlier one");
     let of_more = refused(json!([first, with_prefix(&next, 0, 3)]));
-    assert_eq!(of_more, "event 1 begins with 3 messages of event 0, which has 2");
+    assert_eq!(of_more, "event 1 takes 3 messages from event 0, which has 2");
     let of_far_more = refused(json!([first, with_prefix(&next, 0, usize::MAX)]));
-    assert!(of_far_more.ends_with("messages of event 0, which has 2"), "{of_far_more}");
+    assert!(of_far_more.ends_with("messages from event 0, which has 2"), "{of_far_more}");
     let of_no_request = refused(json!([recorded, with_prefix(&next, 0, 0)]));
-    assert_eq!(of_no_request, "event 0 has no request, and a prefix is of one");
+    assert_eq!(of_no_request, "event 0 has no request, and only requests share messages");
     let no_request = refused(json!([first, with_prefix(&recorded, 0, 1)]));
-    assert_eq!(no_request, "event 1 has no request, and a prefix is of one");
+    assert_eq!(no_request, "event 1 has no request, and only requests share messages");
     let no_failed_request = refused(json!([first, with_prefix(&failed(None), 0, 1)]));
-    assert_eq!(no_failed_request, "event 1 has no request, and a prefix is of one");
+    assert_eq!(no_failed_request, "event 1 has no request, and only requests share messages");
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct TracedRecord {
 }
 
 impl TracedRecord {
-    /// Of `outcome`, which is about to be recorded as `record`; `None` where traces are off, or the session is not in the sample.
+    /// Prepares the trace of `outcome`, which is about to be recorded as `record`; `None` if traces are off, or the session is not sampled.
     pub(crate) fn prepare(
         tracer: &Tracer,
         sweep: &Sweep,

@@ -22,7 +22,7 @@ pub(crate) const SESSIONS_A_READING: u32 = 256;
 
 /// A waiting session with all verdicts that are known.
 pub(crate) enum Progress<'s> {
-    /// It waits for nothing any more.
+    /// All verdicts are known, and the session is settled with this result.
     Settled(SettlementResult),
     /// The session's own judge has given its score, and the audit's has questions without an answer.
     NeedsAudit {

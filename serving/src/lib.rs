@@ -1,6 +1,6 @@
 //! The server's side of the providers' formats: requests are read, answers, streams of events and errors are written. No I/O of its own,
 //! but for what listeners share: [`listen`] opens them, [`WriteTimeout`] is the limit around their connections, [`SharedTurns`] are turns at
-//! what takes memory, and a [`RareLine`] is one that strangers have a log written.
+//! what takes memory, a [`RareLine`] is one that strangers have a log written, and [`is_loopback_host`] and [`reachable`] know this machine.
 //!
 //! | format | route | source of the field names |
 //! |---|---|---|
@@ -40,6 +40,7 @@ mod format;
 mod images;
 mod listen;
 mod logprobs;
+mod loopback;
 mod messages;
 mod parts;
 #[cfg(test)]
@@ -63,6 +64,7 @@ pub use call::{ChatCall, Reading, Streaming};
 pub use error::{ApiError, Dialect, json_bytes};
 pub use format::Format;
 pub use listen::listen;
+pub use loopback::{is_loopback_host, reachable};
 pub use parts::{Part, part, parts};
 pub use rare_line::RareLine;
 pub use request_body::{BODY_TIME_MAX, NoBody, read_body};

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hyper::service::service_fn;
 use regatta_proto::{Clock, Simulation, SystemClock};
+use regatta_serving::reachable;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -131,11 +132,7 @@ impl SimulatedEndpoint {
     /// Base address for clients, up to and including the version: `http://127.0.0.1:PORT/v1`.
     #[must_use]
     pub fn url(&self) -> String {
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
-        }
-        format!("http://{address}/v1")
+        format!("http://{}/v1", reachable(self.address))
     }
 
     /// Address that it listens on.

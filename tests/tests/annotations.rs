@@ -175,8 +175,8 @@ async fn a_note_is_text_whatever_is_in_it_and_a_form_of_anybody_else_is_refused(
         ("mark=great".to_owned(), "400", "unknown mark &quot;great&quot; (known: right, wrong, unsure)"),
         ("mark=right&rating=1".to_owned(), "400", "leave the rating out"),
         ("mark=&note=+".to_owned(), "400", "the annotation is empty"),
-        ("mark=right&mark=wrong".to_owned(), "400", "this is no annotation"),
-        ("mark=right&by=bob".to_owned(), "400", "this is no annotation"),
+        ("mark=right&mark=wrong".to_owned(), "400", "invalid annotation"),
+        ("mark=right&by=bob".to_owned(), "400", "invalid annotation"),
     ] {
         let answer = post(&to, &own, &body).await.unwrap();
         assert_eq!(answer.status(), status, "{}", answer.body);

@@ -14,7 +14,7 @@ use axum::routing::get;
 use futures::future::BoxFuture;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use regatta_serving::RareLine;
+use regatta_serving::{RareLine, is_loopback_host};
 use serde::Deserialize;
 
 use crate::authors::Authors;
@@ -38,9 +38,9 @@ const FORM: FormLimit = FormLimit { bytes_max: FORM_BYTES_MAX, advice: "enter th
 /// The use that somebody makes of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenUse {
-    /// It was entered in the form.
+    /// A log-in with the form.
     LogIn,
-    /// It came with the request for a page.
+    /// A request for a page, with the token in its cookie or header.
     Look,
 }
 
@@ -149,7 +149,7 @@ impl Access {
         }
         // With DNS rebinding, a page's own name resolves to this machine; the `Host` header then has that name.
         let is_open = self.admits.is_none() && !self.asks_for_certificates;
-        if is_open && !host.is_some_and(is_loopback) {
+        if is_open && !host.is_some_and(is_loopback_host) {
             return Some(
                 "without a token these pages are for this machine alone; open them at http://127.0.0.1".to_owned(),
             );
@@ -171,16 +171,6 @@ pub(crate) fn given(headers: &HeaderMap) -> Option<String> {
         }
     };
     (token.len() <= TOKEN_BYTES_MAX).then_some(token)
-}
-
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The form, and where its token goes.

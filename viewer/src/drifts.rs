@@ -7,7 +7,7 @@ use regatta_proto::ScheduleName;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DriftError {
     /// Somebody else's is worked out at this moment: results of two runs are in memory meanwhile.
-    #[error("the drift of a schedule is worked out for somebody else at this moment; ask again in a minute")]
+    #[error("the drift of another request is being computed; try again in a minute")]
     Busy,
     /// The nights could not be compared, for this reason.
     #[error("failed to compare the nights: {0}")]

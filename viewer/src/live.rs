@@ -38,7 +38,7 @@ impl Watching {
 
     fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
         self.places.clone().try_acquire_owned().map_err(|_| {
-            Problem::busy(format!("{STREAMS_MAX} pages are kept up to date already; this one is as it was loaded"))
+            Problem::busy(format!("{STREAMS_MAX} pages are updated live already; reload this one to see newer results"))
         })
     }
 }

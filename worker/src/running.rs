@@ -32,7 +32,7 @@ pub(crate) struct RunningSession {
     running: Running,
     key: SessionKey,
     first: Held,
-    /// Of no use once the session's end is confirmed.
+    /// Checkpoint to be removed once the session's end is confirmed.
     needless: Option<NeedlessCheckpoint>,
     /// Told of until the session's end is confirmed.
     attempt: Option<AttemptHere>,

@@ -66,7 +66,7 @@ pub struct Worker {
 pub(crate) enum Unreadable {
     /// This process leaves; another may have more luck.
     Interrupted,
-    /// It stayed away, or is damaged.
+    /// The stored sweep is missing, or damaged.
     Damaged,
 }
 

@@ -20,7 +20,7 @@ pub struct PageMark {
 
 /// A text that is no [`PageMark`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a mark of a page that this API has written; follow the link of the page before")]
+#[error("{0:?} is not a page mark of this API; follow the link that came with the page before")]
 pub struct PageMarkError(String);
 
 impl fmt::Display for PageMark {

@@ -39,7 +39,7 @@ pub enum PermitsError {
         source: io::Error,
     },
     /// The file of what endpoints were sent cannot be written.
-    #[error("failed to keep what endpoints were sent in the last minute in {}: {source}", path.display())]
+    #[error("failed to write the last minute's use of endpoints to {}: {source}", path.display())]
     Pools {
         /// The file.
         path: PathBuf,

@@ -53,7 +53,7 @@ impl KeptGrants {
         self.known(account).unwrap_or(Money::ZERO)
     }
 
-    /// The same; `None` where nothing was ever granted.
+    /// Amount granted to `account`; `None` if nothing was ever granted.
     pub(super) fn known(&self, account: &AccountId) -> Option<Money> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner).get(account).copied()
     }

@@ -29,7 +29,7 @@ pub enum SharingError {
     #[error(transparent)]
     Select(#[from] SelectError),
     /// One item, or group of items that stays whole, in each setting is more than that with the canaries.
-    #[error("every setting runs one item at least, which makes {least}")]
+    #[error("the smallest sample has {least} items: at least one in each setting")]
     TooFew {
         /// Fewest items that samples can have.
         least: u64,
@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(shares(&[(1, 10), (2, 20)], 30).unwrap(), [10, 20]);
         assert_eq!(shares(&[(1, 10), (2, 20)], 3).unwrap(), [1, 2]);
         let error = shares(&[(1, 10), (2, 20)], 2).unwrap_err().to_string();
-        assert_eq!(error, "every setting runs one item at least, which makes 3");
+        assert_eq!(error, "the smallest sample has 3 items: at least one in each setting");
     }
 
     proptest! {

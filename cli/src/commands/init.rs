@@ -310,7 +310,7 @@ fn data(args: &InitArgs, name: &BenchmarkName) -> PathBuf {
     if beside { given.clone() } else { std::fs::canonicalize(given).unwrap_or_else(|_| given.clone()) }
 }
 
-/// As a scalar of YAML, whatever is in it: JSON is YAML too, and Rust's own quotes have escapes that neither knows.
+/// Writes `path` as a YAML scalar. Quoted as JSON where needed, which is YAML too; the escapes of Rust's `Debug` are not.
 pub(super) fn quoted(path: &Path) -> String {
     let text = path.to_string_lossy();
     let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) && !text.starts_with('-');

@@ -103,7 +103,7 @@ impl Embedded {
             ));
         }
         if lost > 0 {
-            output::note(&format!("{lost} could not be kept: what they cost is in no book but the provider's"));
+            output::note(&format!("{lost} could not be kept: only the provider knows what they cost"));
         }
         Ok(false)
     }

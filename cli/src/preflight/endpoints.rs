@@ -70,8 +70,7 @@ async fn of_models(lock: &SweepLock, name: &EndpointName, spec: &EndpointSpec, p
             vec![Finding::error(format!("{place}.{field}"), format!("the endpoint refuses the key ({told}); {way}"))]
         }
         Probed::NoList(told) => {
-            let problem =
-                format!("its list of models is not there, so key and models are not known to be right ({told})");
+            let problem = format!("it gave no list of models, so its key and its models were not checked ({told})");
             vec![Finding::warning(place, problem)]
         }
         Probed::NoAnswer(why) => {

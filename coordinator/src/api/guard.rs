@@ -10,6 +10,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures::future::BoxFuture;
 use regatta_proto::{ApiToken, Digest, OwnerName, Scope};
+use regatta_serving::is_loopback_host;
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Semaphore;
 
@@ -301,7 +302,7 @@ fn check_site(headers: &HeaderMap) -> Result<(), Refusal> {
 /// A page whose name was made to lead here (DNS rebinding) names itself, not this machine.
 fn check_host(headers: &HeaderMap) -> Result<(), Refusal> {
     match header_text(headers, header::HOST) {
-        Some(host) if !is_loopback(host) => Err(refusal(
+        Some(host) if !is_loopback_host(host) => Err(refusal(
             StatusCode::FORBIDDEN,
             "without a token this coordinator answers to localhost alone; ask it at http://127.0.0.1, or give it a token (REGATTA_TOKEN)",
         )),
@@ -322,16 +323,6 @@ fn check_kind(method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
 
 fn is_json(content_type: &str) -> bool {
     content_type.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let name = name.trim_matches(['[', ']']);
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -105,7 +105,7 @@ pub(super) async fn verdicts(
     let _turn = turns.download(&principal.owner).await?;
     let answerer = answerer(&coordinator, &id, &judge).await.map_err(IntoResponse::into_response)?;
     let Some(answerer) = answerer else {
-        return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, format!("{judge} is no judge of {id}")));
+        return Err(refused(StatusCode::UNPROCESSABLE_ENTITY, format!("sweep {id} has no judge {judge}")));
     };
     let page = page(&coordinator, answerer, &questions).await;
     page.map(Json).map_err(IntoResponse::into_response)

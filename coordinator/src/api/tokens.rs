@@ -140,7 +140,7 @@ pub(super) async fn create(
     let TokenRequest { id, digest, owner, scopes, expires_at, quota, storage } = request;
     let now = coordinator.clock.now();
     if owner.is_reserved() {
-        let problem = format!("owner: {owner} stands for nobody's name here; choose another");
+        let problem = format!("owner: {owner} is a reserved name; choose another");
         return Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, problem));
     }
     if scopes.is_empty() {

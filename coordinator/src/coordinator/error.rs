@@ -68,9 +68,7 @@ pub enum CoordinatorError {
         endpoint: EndpointName,
     },
     /// The spec does not allow as many calls at once, or nothing would be called.
-    #[error(
-        "{wanted} is no number of calls at once for the endpoint {endpoint}; give one from 1 to {most}, which its spec allows"
-    )]
+    #[error("invalid limit of {wanted} calls at once for endpoint {endpoint}; give 1 to {most}, the limit in its spec")]
     Concurrency {
         /// The endpoint.
         endpoint: EndpointName,

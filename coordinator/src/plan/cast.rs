@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts, listed_items, select_items};
+use regatta_benchmarks::{NoVerdicts, Persona, Scoring, Suite, listed_items, select_items};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, MemberName, ModelRef,
-    ModelSpec, Question, Role, RoleModels, Setting, SweepSpec, Verdict,
+    ModelSpec, Question, Role, RoleModels, Setting, SweepSpec,
 };
 
 use super::{PlanError, field};
@@ -104,14 +104,6 @@ pub(super) fn check_lanes(
         }
     }
     Ok(())
-}
-
-struct NoVerdicts;
-
-impl Verdicts for NoVerdicts {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
 }
 
 /// There is a judge where the evaluators ask for one, and it can answer what they ask.

@@ -14,10 +14,10 @@ use crate::answering::Unanswering;
 use crate::budget::first_calls;
 use crate::echo::Echo;
 use crate::held::HeldBack;
-use crate::lost_jobs::LostJobs;
 use crate::queues::queues_of;
 use crate::quiet::Quiet;
 use crate::rejudging::Rejudging;
+use crate::suspects::LostJobs;
 use crate::{Coordinator, CoordinatorError};
 
 impl Coordinator {

@@ -13,9 +13,9 @@ use crate::answering::Unanswering;
 use crate::budget::FirstCalls;
 use crate::echo::Echo;
 use crate::held::HeldBack;
-use crate::lost_jobs::LostJobs;
 use crate::quiet::Quiet;
 use crate::rejudging::Rejudging;
+use crate::suspects::LostJobs;
 
 /// Age at which it says nothing any more of sessions that nobody tells of that all reports had been recorded. Workers tell of each session
 /// that often.

@@ -116,7 +116,7 @@ async fn verdicts_are_those_of_the_sweeps_own_judges() {
     // It is a model of the sweep, and gave verdicts; but it is none of its judges.
     let (status, body) = self::verdicts(&process, &sweep, "sim/oracle", &asked).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(body, format!("{{\"error\":\"sim/oracle is no judge of {}\"}}", sweep.id));
+    assert_eq!(body, format!("{{\"error\":\"sweep {} has no judge sim/oracle\"}}", sweep.id));
 }
 
 #[tokio::test]

@@ -54,12 +54,12 @@ pub(super) fn read(content: &[u8], item: &FieldPath, output: &FieldPath) -> Resu
         let item = match item.find(&line).map_err(problem)? {
             Value::String(id) => id.clone(),
             Value::Number(id) => id.to_string(),
-            other => return Err(problem(format!("the item is {other}, which is no id"))),
+            other => return Err(problem(format!("the item must be a text or a number, found {other}"))),
         };
         let output = match output.find(&line).map_err(problem)? {
             Value::String(text) => Some(text.clone()),
             Value::Null => None,
-            other => return Err(problem(format!("the answer is {other}, which is no text"))),
+            other => return Err(problem(format!("the answer must be a text or null, found {other}"))),
         };
         read.predictions.push(Prediction { item, output });
     }

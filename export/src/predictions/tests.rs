@@ -84,7 +84,7 @@ fn what_is_wrong_with_a_line_is_told_with_its_place() {
         error("{\"id\": 1, \"output\": \"x\"}\n{\"id\": 2, \"answer\": \"x\"}"),
         "line 2: there is no \"output\" on the way to output; there is id, answer"
     );
-    assert_eq!(error("{\"id\": 1, \"output\": 5}"), "line 1: the answer is 5, which is no text");
+    assert_eq!(error("{\"id\": 1, \"output\": 5}"), "line 1: the answer must be a text or null, found 5");
     assert_eq!(
         error("{\"id\": 1, \"output\": \"x\"}\n{\"id\": 1, \"output\": \"y\"}"),
         "item \"1\": the item is in prediction 1 too; keep one prediction an item"

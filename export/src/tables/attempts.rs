@@ -1,8 +1,6 @@
 //! A row for each line of `attempts.jsonl`.
 
-use regatta_proto::Usage;
-
-use super::{Column, Kind, Value, columns as named};
+use super::{Column, Kind, Value, columns as named, token_fields};
 use crate::documents::AttemptLine;
 use crate::run::Run;
 
@@ -47,8 +45,7 @@ pub(super) fn columns() -> Vec<Column> {
 
 pub(super) fn row(run: &Run, line: &AttemptLine) -> Vec<Value> {
     let cell = run.cells.get(line.cell as usize);
-    let tokens = |count: fn(&Usage) -> u64| Value::of(line.usage.as_ref().map(count));
-    vec![
+    let mut row = vec![
         line.cell.into(),
         Value::of(cell.map(|cell| cell.benchmark.to_string())),
         Value::of(cell.map(|cell| cell.setting.to_string())),
@@ -68,12 +65,9 @@ pub(super) fn row(run: &Run, line: &AttemptLine) -> Vec<Value> {
         line.calls.into(),
         Value::of(line.cached_calls),
         line.retries.into(),
-        tokens(|usage| usage.input),
-        tokens(|usage| usage.cached_input),
-        tokens(|usage| usage.cache_write),
-        tokens(|usage| usage.cache_write_1h),
-        tokens(|usage| usage.output),
-        tokens(|usage| usage.reasoning),
+    ];
+    row.extend(token_fields(line.usage.as_ref()));
+    row.extend([
         Value::of(line.cost_nanodollars),
         line.known_cost_nanodollars.into(),
         line.unpriced_calls.into(),
@@ -83,5 +77,6 @@ pub(super) fn row(run: &Run, line: &AttemptLine) -> Vec<Value> {
         Value::of(line.served.as_ref().map(|served| served.join(", "))),
         Value::of(line.segment.clone()),
         Value::of(line.line),
-    ]
+    ]);
+    row
 }

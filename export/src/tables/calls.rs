@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use regatta_proto::{Call, Event, FailedCall, Finish, Lane, Usage};
+use regatta_proto::{Call, Event, FailedCall, Finish, Lane};
 use regatta_traces::Billed;
 
-use super::{Column, Kind, Value, columns as named};
+use super::{Column, Kind, Value, columns as named, session_fields, token_fields};
 use crate::run::Session;
 
 pub(super) fn columns() -> Vec<Column> {
@@ -78,7 +78,7 @@ pub(super) fn rows(session: &Session) -> Vec<Vec<Value>> {
             };
             of_this.insert(attempt);
             if !told.contains(&attempt) {
-                let mut row = beginning(session);
+                let mut row = Vec::from(session_fields(&session.result));
                 row.extend([attempt.into(), position.into()]);
                 row.extend(rest);
                 rows.push(row);
@@ -87,18 +87,6 @@ pub(super) fn rows(session: &Session) -> Vec<Vec<Value>> {
         told.extend(of_this);
     }
     rows
-}
-
-fn beginning(session: &Session) -> Vec<Value> {
-    let line = &session.result;
-    vec![
-        line.cell.into(),
-        Value::text(&line.benchmark),
-        Value::text(&line.setting),
-        Value::text(&line.model),
-        line.trial.into(),
-        Value::text(&line.item),
-    ]
 }
 
 fn answered(call: &Call) -> Vec<Value> {
@@ -142,18 +130,10 @@ fn answered(call: &Call) -> Vec<Value> {
     row
 }
 
-fn billed(of: &Billed) -> [Value; 8] {
-    let tokens = |count: fn(&Usage) -> u64| Value::of(of.usage.as_ref().map(count));
-    [
-        tokens(|usage| usage.input),
-        tokens(|usage| usage.cached_input),
-        tokens(|usage| usage.cache_write),
-        tokens(|usage| usage.cache_write_1h),
-        tokens(|usage| usage.output),
-        tokens(|usage| usage.reasoning),
-        Value::of(of.cost),
-        of.maybe_spent.into(),
-    ]
+fn billed(of: &Billed) -> Vec<Value> {
+    let mut fields = Vec::from(token_fields(of.usage.as_ref()));
+    fields.extend([Value::of(of.cost), of.maybe_spent.into()]);
+    fields
 }
 
 fn given_up(failed: &FailedCall) -> Vec<Value> {

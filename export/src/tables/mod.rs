@@ -13,11 +13,12 @@ mod verdicts;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use regatta_proto::Money;
+use regatta_proto::{Money, Usage};
 
 use self::csv_file::CsvFile;
 use self::parquet_file::ParquetFile;
 pub use self::verdicts::VerdictRow;
+use crate::documents::ResultLine;
 use crate::error::ExportError;
 use crate::run::{Run, Session};
 
@@ -118,6 +119,31 @@ impl From<Timestamp> for Value {
 
 fn columns(named: &[(&str, Kind)]) -> Vec<Column> {
     named.iter().map(|(name, kind)| Column { name: (*name).to_owned(), kind: *kind }).collect()
+}
+
+/// First fields of a row about a session: its cell, benchmark, setting, model, trial and item.
+fn session_fields(line: &ResultLine) -> [Value; 6] {
+    [
+        line.cell.into(),
+        Value::text(&line.benchmark),
+        Value::text(&line.setting),
+        Value::text(&line.model),
+        line.trial.into(),
+        Value::text(&line.item),
+    ]
+}
+
+/// Numbers of tokens, in the order of the columns; nulls where they are unknown.
+fn token_fields(usage: Option<&Usage>) -> [Value; 6] {
+    let tokens = |count: fn(&Usage) -> u64| Value::of(usage.map(count));
+    [
+        tokens(|usage| usage.input),
+        tokens(|usage| usage.cached_input),
+        tokens(|usage| usage.cache_write),
+        tokens(|usage| usage.cache_write_1h),
+        tokens(|usage| usage.output),
+        tokens(|usage| usage.reasoning),
+    ]
 }
 
 /// Form of the tables.

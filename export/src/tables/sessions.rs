@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use regatta_proto::{Evaluator, Flag, Money, Usage};
 
-use super::{Column, Kind, Value, columns as named};
+use super::{Column, Kind, Value, columns as named, session_fields};
 use crate::error::ExportError;
 use crate::run::{Run, Session};
 
@@ -65,17 +65,8 @@ pub(super) fn columns(scores: &[ScoreColumn]) -> Vec<Column> {
 /// of a call are unknown, and time where no call was answered, or an answer came from the response cache.
 pub(super) fn row(session: &Session, scores: &[ScoreColumn]) -> Vec<Value> {
     let line = &session.result;
-    let mut row = vec![
-        line.cell.into(),
-        Value::text(&line.benchmark),
-        Value::text(&line.setting),
-        Value::text(&line.model),
-        line.trial.into(),
-        Value::text(&line.item),
-        Value::text(&line.task),
-        Value::text(&line.outcome),
-        Value::of(line.cause.clone()),
-    ];
+    let mut row = Vec::from(session_fields(line));
+    row.extend([Value::text(&line.task), Value::text(&line.outcome), Value::of(line.cause.clone())]);
     row.extend(Flag::ALL.iter().map(|flag| Value::from(line.flags.has(*flag))));
     let took = Took::of(session);
     let tokens = |count: fn(Usage) -> u64| Value::of(took.as_ref().and_then(|took| took.usage).map(count));

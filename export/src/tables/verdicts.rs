@@ -2,7 +2,7 @@
 
 use regatta_proto::{ModelRef, Question, Verdict};
 
-use super::{Column, Kind, Value, columns as named};
+use super::{Column, Kind, Value, columns as named, session_fields};
 use crate::run::Session;
 
 /// A question about a session, as it was put to one judge, with the answer.
@@ -41,7 +41,6 @@ pub(super) fn columns() -> Vec<Column> {
 }
 
 pub(super) fn row(session: &Session, row: &VerdictRow) -> Vec<Value> {
-    let line = &session.result;
     let (kind, about, prompt) = match &row.question {
         Question::Similarity { left, right } => {
             ("similarity".to_owned(), serde_json::json!([left, right]).to_string(), Value::Null)
@@ -54,13 +53,8 @@ pub(super) fn row(session: &Session, row: &VerdictRow) -> Vec<Value> {
         Some(Verdict::Replies { replies }) => Some(replies),
         Some(Verdict::Similarity { .. } | Verdict::Panel { .. }) | None => None,
     };
-    vec![
-        line.cell.into(),
-        Value::text(&line.benchmark),
-        Value::text(&line.setting),
-        Value::text(&line.model),
-        line.trial.into(),
-        Value::text(&line.item),
+    let mut fields = Vec::from(session_fields(&session.result));
+    fields.extend([
         row.number.into(),
         kind.into(),
         about.into(),
@@ -70,5 +64,6 @@ pub(super) fn row(session: &Session, row: &VerdictRow) -> Vec<Value> {
         Value::of(replies.and_then(|replies| replies.last()).map(ToString::to_string)),
         Value::of(replies.map(|replies| replies.len() as u64)),
         Value::of(row.verdict.as_ref().map(|verdict| serde_json::json!(verdict).to_string())),
-    ]
+    ]);
+    fields
 }

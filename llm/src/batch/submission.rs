@@ -37,13 +37,13 @@ pub struct Prepared {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SubmitError {
     /// The provider does not have the batch.
-    #[error("the batch was not taken: {}", .0.detail)]
+    #[error("the provider did not accept the batch: {}", .0.detail)]
     NotTaken(Try),
     /// The provider may have the batch; [`BatchClient::find`] searches for it.
-    #[error("nobody knows whether the batch was taken: {}", .0.detail)]
+    #[error("the provider may or may not have accepted the batch: {}", .0.detail)]
     Unclear(Try),
     /// Interrupted before the batch was submitted, or it was no longer to be.
-    #[error("interrupted before the batch was handed in")]
+    #[error("interrupted before the batch was submitted")]
     Interrupted,
 }
 

@@ -124,7 +124,7 @@ async fn a_stream_that_stands_still_is_given_up_with_what_it_billed_so_far() {
     let server = Server::scripted(vec![Step::Hang(begun.into())]).await;
     let timeouts = Timeouts { first_byte_ms: 60, ..Timeouts::default() };
     let failure = once(&EndpointSpec { timeouts, ..streaming(&server) }).await.unwrap_err();
-    assert_eq!((failure.class, &*failure.detail), (ErrorClass::Timeout, "the answer stood still for 60 ms"));
+    assert_eq!((failure.class, &*failure.detail), (ErrorClass::Timeout, "the endpoint sent nothing for 60 ms"));
     assert_eq!(failure.usage, Some(BILLED));
 }
 

@@ -6,8 +6,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use regatta_appbench::AppBench;
 use regatta_benchmark_testing::{drive, miniature};
-use regatta_benchmarks::{Benchmark, Measure, Metric, Persona, Scoring, Verdicts};
-use regatta_proto::{Evaluator, Level, Question, Verdict};
+use regatta_benchmarks::{Benchmark, Measure, Metric, NoVerdicts, Persona, Scoring};
+use regatta_proto::{Evaluator, Level};
 use regatta_scorer::Estimate;
 use regatta_scorer::statistics::{Sample, estimate};
 
@@ -17,14 +17,6 @@ const TRIALS: u32 = 1000;
 const SUCCESS: &str = "succ";
 /// Clusters of a sample, drawn from those of the benchmark.
 const CLUSTERS: usize = 30;
-
-struct Nobody;
-
-impl Verdicts for Nobody {
-    fn answer(&self, _: &Question) -> Option<Verdict> {
-        None
-    }
-}
 
 /// Successes of an item in every trial.
 struct Simulated {
@@ -79,7 +71,7 @@ fn simulate(noise: f64) -> Vec<Simulated> {
         let successes = (0..TRIALS).map(|trial| {
             let seed = u64::from(item.0) << 32 | u64::from(trial);
             let transcript = drive(&*suite, item, &setting, Persona::Noisy(noise), seed);
-            match suite.score(item, &[Evaluator::Official], &transcript, &Nobody) {
+            match suite.score(item, &[Evaluator::Official], &transcript, &NoVerdicts) {
                 Scoring::Scored(scores) => {
                     scores[&Evaluator::Official].values.get(success).is_some_and(|right| *right > 0.0)
                 }

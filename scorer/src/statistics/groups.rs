@@ -142,9 +142,9 @@ pub(crate) fn bounds(metric: &Metric, samples: &Samples<'_>) -> (Option<f64>, Op
 /// Scores of what is missing where the mean is at one end of what is possible.
 #[derive(Debug, Clone, Copy)]
 struct Fill {
-    /// Of a session.
+    /// Score assumed for a session without one.
     score: f64,
-    /// Of a run of which nobody knows how much is missing.
+    /// Value assumed for a run whose number of missing scores is unknown.
     open: f64,
     /// `true` if a group of which something is missing has `score`, whatever else it has.
     is_anything: bool,

@@ -40,7 +40,7 @@ pub(crate) async fn annotate(
     Query(wanted): Query<Wanted>,
     given: Result<Form<Given>, FormRejection>,
 ) -> Result<Response, Problem> {
-    let Form(given) = given.map_err(|error| Problem::wrong(format!("this is no annotation: {}", error.body_text())))?;
+    let Form(given) = given.map_err(|error| Problem::wrong(format!("invalid annotation: {}", error.body_text())))?;
     let mut located = locate(&viewer, &name, cell, item).await?;
     viewer.sign(&mut located.run, &asker).await;
     let Some(annotated) = &located.run.annotated else {

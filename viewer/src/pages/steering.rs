@@ -46,7 +46,7 @@ pub(crate) async fn steer(
     given: Result<Form<Given>, FormRejection>,
 ) -> Result<Response, Problem> {
     let steering = steering(&viewer)?;
-    let Form(given) = given.map_err(|error| Problem::wrong(format!("this is no order: {}", error.body_text())))?;
+    let Form(given) = given.map_err(|error| Problem::wrong(format!("invalid form: {}", error.body_text())))?;
     let (run, order) = (viewer.source.run(&name).await?, given.order()?);
     steering.steer(&asker, &run.row.id, &order).await?;
     Ok(Redirect::to(&address::run(&run.name)).into_response())

@@ -89,14 +89,14 @@ impl Followed<'_> {
         }
     }
 
-    /// A worker told the accounts that nobody knows whether the batch was taken, and died before it published what goes on.
+    /// A worker told the accounts that the provider may or may not have accepted the batch, and died before it published what goes on.
     fn over_before(&self) -> Step {
         self.count("refused");
         tracing::warn!(
             batch = named(self.job),
             "a worker died when it knew that a batch may have been billed, its sessions go on"
         );
-        let reason = "nobody knows whether the batch was taken".to_owned();
+        let reason = "the provider may or may not have accepted the batch".to_owned();
         self.all_failed(&self.perhaps_billed(trouble(ErrorClass::Timeout, reason)))
     }
 

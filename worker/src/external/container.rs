@@ -58,7 +58,7 @@ struct Prepared<'e> {
     name: String,
     words: Vec<String>,
     _socket: BridgeSocket,
-    /// Of the socket and the variables.
+    /// Folder of the socket and of the file of variables, removed on drop.
     _folder: TempDir,
 }
 

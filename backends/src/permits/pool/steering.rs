@@ -96,7 +96,7 @@ pub(super) struct Steering {
     ceiling: f64,
     /// Part of the calls that is refused whatever comes, 0..=0.5.
     unexplained: f64,
-    /// As last seen, by Little's law: calls in flight / calls answered in a millisecond.
+    /// Last measured duration of a call in milliseconds, by Little's law: calls in flight / calls answered in a millisecond.
     round_trip_ms: u64,
     epoch: Epoch,
     /// Epochs without refusals before this one, up to `QUIET`.

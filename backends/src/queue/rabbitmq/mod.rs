@@ -63,10 +63,10 @@ pub struct RabbitMqQueue {
     /// before channels.
     _closes: Arc<DropGuard>,
     shared: Arc<Shared>,
-    /// Of what goes to no queue by its name.
+    /// Publishes messages to an exchange rather than to a queue by name.
     to_all: Publisher,
     publishers: Arc<Publishers>,
-    /// Of progress; begins with the first.
+    /// Publishers of progress reports, opened for the first of them.
     progress: Arc<OnceLock<Publishers>>,
 }
 

@@ -22,9 +22,9 @@ pub(super) struct Route {
 /// Rule for messages whose confirmation was lost with a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::queue) enum Times {
-    /// It may come twice, and is not lost.
+    /// At least once: the message is sent until the broker confirms it, and may be delivered twice.
     UntilConfirmed,
-    /// It may be lost, and does not come twice.
+    /// At most once: the message may be lost, and is not delivered twice.
     Once {
         /// It is not sent after this time.
         until: Instant,

@@ -24,7 +24,7 @@ pub(super) struct Part<'c> {
     now: Share,
     /// `true` if one of both nights alone has nothing at all, which needs no test.
     is_silent: bool,
-    /// Of "as many as before".
+    /// p-value of the hypothesis that the share has not changed.
     pub(super) p: Option<f64>,
     pub(super) p_holm: f64,
 }

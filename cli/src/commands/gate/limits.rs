@@ -177,7 +177,7 @@ fn unasked(seen: &Observations, name: &str, policy: &Policy) -> Option<String> {
     seen.has_no_answers().then(|| format!("unknown in the {name}: {}", notes.collect::<Vec<_>>().join(", ")))
 }
 
-/// Of sessions that were asked and answered only the price can be unknown.
+/// Reason why the cost of sessions with answered calls is unknown: a price is missing.
 fn unpriced(name: &str) -> String {
     format!("unknown in the {name}: a call has no known price")
 }

@@ -154,13 +154,15 @@ impl Margin {
         {
             let is_share = matches!(unit, Unit::Plain | Unit::Percent);
             let points = if is_share { format!("; percentage points are written {margin}pp") } else { String::new() };
-            bail!("nothing can be worse by more than {margin} in what is {low} to {high}{points}")
+            bail!("values of {low} to {high} cannot differ by more than {margin}{points}")
         }
         match (self, unit) {
             (Self::Plain(margin), _) => Ok(margin),
             (Self::Points(points), Unit::Plain | Unit::Percent) => Ok(points / 100.0),
             (Self::Points(points), Unit::OutOfTen | Unit::Turns | Unit::Money) => {
-                bail!("a margin of {points}pp is of shares alone; give a number in the metric's own scale")
+                bail!(
+                    "a margin in percentage points ({points}pp) fits shares alone; give a number in the metric's own scale"
+                )
             }
         }
     }

@@ -257,7 +257,7 @@ fn a_margin_that_nothing_could_exceed_is_refused_with_the_points_that_were_meant
     let error = error.unwrap_err().to_string();
     assert_eq!(
         error,
-        "the policy's margin of success does not fit: nothing can be worse by more than 5 in what is 0 to 1; percentage points are written 5pp"
+        "the policy's margin of success does not fit: values of 0 to 1 cannot differ by more than 5; percentage points are written 5pp"
     );
 }
 

@@ -229,7 +229,9 @@ fn outcomes(
         // A report that came twice is in two segments.
         let Some((key, row)) = wanted.remove(&attempt_id) else { continue };
         let outcome = reported.map(|reported| reported.outcome).or_else(|| row.outcome.clone());
-        let outcome = outcome.context("a line does not say how its attempt ended, nor does the ledger")?;
+        let outcome = outcome.with_context(|| {
+            format!("failed to copy attempt {attempt_id}: neither its transcript nor the ledger has its outcome")
+        })?;
         outcomes.push(SessionOutcome { key, lock: new.digest, attempt: attempt(&row), outcome, transcript });
     }
     Ok(outcomes)

@@ -30,7 +30,7 @@ pub(super) use self::mark::settle;
 pub(crate) enum Fewer {
     /// The change is refused: what was paid for would be in no result, and paid for again later.
     Refuse,
-    /// They are left out, because somebody said so.
+    /// The sessions are left out of the new spec's results, as `--leave-out` asked.
     LeaveOut,
 }
 

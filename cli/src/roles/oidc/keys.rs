@@ -7,6 +7,7 @@ use anyhow::{Context, bail, ensure};
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::jwk::{Jwk, PublicKeyUse};
 use regatta_proto::{TlsOptions, with_handshake_advice};
+use regatta_serving::is_loopback_host;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 use serde::Deserialize;
@@ -64,14 +65,11 @@ pub(super) fn address(text: &str) -> anyhow::Result<Url> {
         url.username().is_empty() && url.password().is_none(),
         "the address has a user or a password; leave them out"
     );
-    let is_here = url.host_str().is_some_and(|host| {
-        let host = host.trim_matches(['[', ']']);
-        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    });
+    let is_here = url.host_str().is_some_and(is_loopback_host);
     if url.scheme() == "https" || (url.scheme() == "http" && is_here) {
         return Ok(url);
     }
-    bail!("{} is not of https: whoever is on the way could sign tokens", shown(&url))
+    bail!("{} must begin with https://, or others on the network could sign tokens", shown(&url))
 }
 
 /// An address as errors and logs have it: its query may hold a key of the issuer's.

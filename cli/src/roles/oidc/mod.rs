@@ -169,7 +169,7 @@ impl Issuer {
         }
         match OwnerName::new(format!("{}{name}", self.declared.owner_prefix)) {
             Ok(owner) if !owner.is_reserved() => Ok(owner),
-            Ok(owner) => refused(format!("{owner} stands for nobody's name here; set owner_prefix in the policy")),
+            Ok(owner) => refused(format!("{owner} is a reserved name; set owner_prefix in the policy")),
             Err(error) => refused(format!("its {claim} is no owner: {error}")),
         }
     }

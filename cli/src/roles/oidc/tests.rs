@@ -380,7 +380,10 @@ async fn an_issuer_whose_certificate_is_a_strangers_is_asked_for_no_keys_and_the
 #[test]
 fn a_key_in_the_address_of_an_issuers_keys_is_not_told() {
     let refused = keys::address("http://login.example/keys?key=hidden").unwrap_err().to_string();
-    assert!(refused.contains("http://login.example/keys is not of https") && !refused.contains("hidden"), "{refused}");
+    assert!(
+        refused.contains("http://login.example/keys must begin with https://") && !refused.contains("hidden"),
+        "{refused}"
+    );
 }
 
 #[test]

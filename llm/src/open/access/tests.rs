@@ -37,7 +37,7 @@ fn who_sets_the_address_beside_the_key_has_it_sent_there() {
 #[test]
 fn a_deployed_worker_reaches_private_addresses_only_if_they_are_named() {
     let spec = openai(Some("http://10.0.0.5:8000/v1"), Some("none"));
-    insta::assert_snapshot!(deployed("{}", &spec, &[]).unwrap_err(), @"endpoint main is not reached from here: 10.0.0.5 is a private address that the policy does not name; add it under egress.private of the policy file");
+    insta::assert_snapshot!(deployed("{}", &spec, &[]).unwrap_err(), @"the address of endpoint main is not allowed: 10.0.0.5 is a private address that the policy does not name; add it under egress.private of the policy file");
     assert_eq!(deployed("egress: { private: [10.0.0.0/24] }", &spec, &[]), Ok(None));
     let metadata = openai(Some("http://169.254.169.254/latest"), Some("none"));
     assert!(deployed("egress: { private: [169.254.0.0/16] }", &metadata, &[]).is_err());

@@ -7,6 +7,7 @@ pub(crate) mod dialect;
 pub(crate) mod embeddings;
 pub(crate) mod logprobs;
 mod loose;
+mod message;
 pub(crate) mod request;
 mod response;
 mod stream;

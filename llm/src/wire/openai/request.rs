@@ -126,7 +126,7 @@ pub(crate) fn body(model: &str, request: &ChatRequest, stream: bool, dialect: Di
 /// Refuses a number that is not finite, which JSON would silently write as `null`.
 pub(crate) fn finite(name: &str, number: Option<f64>) -> Result<Option<f64>, String> {
     match number {
-        Some(number) if !number.is_finite() => Err(format!("{name} is {number}, which is no number that can be sent")),
+        Some(number) if !number.is_finite() => Err(format!("{name} is {number}; only finite numbers can be sent")),
         number => Ok(number),
     }
 }

@@ -15,7 +15,8 @@ use crate::wire::tool_calls::{RawCall, with_ids};
 use crate::wire::{Completion, ReadContext, hints, trouble};
 use crate::withheld::Withheld;
 
-use super::loose::{Text, content};
+use super::loose::Text;
+use super::message::Message;
 use super::{logprobs, usage};
 
 #[derive(Deserialize)]
@@ -44,23 +45,6 @@ struct Choice<'a> {
     finish_reason: Text<'a>,
     logprobs: Option<Value>,
     error: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default, deserialize_with = "content")]
-    content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    refusal: Text<'a>,
-    /// The field of DeepSeek, SGLang and vLLM.
-    #[serde(borrow, default)]
-    reasoning_content: Text<'a>,
-    /// The field of OpenRouter, Together and newer versions of vLLM.
-    #[serde(borrow, default)]
-    reasoning: Text<'a>,
-    reasoning_details: Option<Value>,
-    tool_calls: Option<Value>,
-    function_call: Option<Value>,
 }
 
 /// Reads an answer of any status.

@@ -15,7 +15,8 @@ use crate::wire::size::bytes_of;
 use crate::wire::tool_calls::RawCall;
 use crate::wire::{Completion, Part, ReadContext, ServerEvent, StreamReader, trouble};
 
-use super::loose::{Text, content};
+use super::loose::Text;
+use super::message::Message;
 use super::response::{Parts, completion, text};
 use super::{logprobs, usage};
 
@@ -45,28 +46,13 @@ struct Chunk<'a> {
 #[derive(Deserialize)]
 struct Choice<'a> {
     #[serde(borrow)]
-    delta: Option<Delta<'a>>,
+    delta: Option<Message<'a>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     logprobs: Option<Value>,
     /// Moonshot's position of the usage.
     usage: Option<Value>,
     error: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-struct Delta<'a> {
-    #[serde(borrow, default, deserialize_with = "content")]
-    content: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    refusal: Text<'a>,
-    #[serde(borrow, default)]
-    reasoning_content: Text<'a>,
-    #[serde(borrow, default)]
-    reasoning: Text<'a>,
-    reasoning_details: Option<Value>,
-    tool_calls: Option<Value>,
-    function_call: Option<Value>,
 }
 
 /// The parts received so far.
@@ -83,7 +69,7 @@ pub(crate) struct Reader {
     finish: Option<String>,
     logprobs: Option<Vec<TokenLogprob>>,
     usage: Option<Value>,
-    /// Of the texts and lists above.
+    /// Size of the texts and lists above, in bytes.
     bytes: usize,
     has_choice: bool,
     is_done: bool,
@@ -223,7 +209,7 @@ impl Reader {
     }
 
     /// Adds a piece of the message; returns `true` if it had any content.
-    fn grow(&mut self, delta: Delta<'_>) -> bool {
+    fn grow(&mut self, delta: Message<'_>) -> bool {
         let mut grew = false;
         if let Some(piece) = delta.content {
             grew |= !piece.is_empty();

@@ -12,7 +12,7 @@ use regatta_backends::{
     TranscriptRef,
 };
 use regatta_benchmark_testing::miniature;
-use regatta_benchmarks::{Persona, Scoring, Step, Verdicts};
+use regatta_benchmarks::{NoVerdicts, Persona, Scoring, Step};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
     AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
@@ -255,14 +255,9 @@ impl Stage {
 
     /// Questions that must be answered to score `session`.
     pub(crate) fn questions(&self, session: &SessionOutcome) -> Vec<AskedQuestion> {
-        struct Nothing;
-        impl Verdicts for Nothing {
-            fn answer(&self, _: &Question) -> Option<Verdict> {
-                None
-            }
-        }
         let suite = self.sweep.suite(&self.sweep.cells()[0]).unwrap();
-        match suite.score(session.key.item, &[Evaluator::Official, Evaluator::Paper], &session.transcript, &Nothing) {
+        let evaluators = [Evaluator::Official, Evaluator::Paper];
+        match suite.score(session.key.item, &evaluators, &session.transcript, &NoVerdicts) {
             Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => Vec::new(),
             Scoring::Needs(questions) => {
                 questions.into_iter().map(|question| AskedQuestion { digest: question.digest(), question }).collect()

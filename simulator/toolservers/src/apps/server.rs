@@ -3,11 +3,12 @@
 use futures::future::BoxFuture;
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper_util::service::TowerToHyperService;
 use regatta_appbench::ServedApps;
+use regatta_serving::reachable;
 use regatta_simulator::{Connections, Ending, StartError, accept};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -59,11 +60,7 @@ impl SimulatedApps {
     /// Base address for clients: `http://127.0.0.1:PORT`. MCP is at `/mcp/ITEM` below it.
     #[must_use]
     pub fn url(&self) -> String {
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(Ipv4Addr::LOCALHOST.into());
-        }
-        format!("http://{address}")
+        format!("http://{}", reachable(self.address))
     }
 
     /// Address that it listens on.

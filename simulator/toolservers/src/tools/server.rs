@@ -9,6 +9,7 @@ use std::sync::Arc;
 use hyper::service::service_fn;
 use regatta_autoslurp::ServedTools;
 use regatta_proto::Simulation;
+use regatta_serving::reachable;
 use regatta_simulator::{Connections, Ending, StartError, accept};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -113,12 +114,12 @@ impl SimulatedTools {
     /// Base address for clients: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
-        reachable(self.address)
+        url_of(self.address)
     }
 
     /// Servers with ports of their own, and the base address of each.
     pub fn ports(&self) -> impl Iterator<Item = (&str, String)> {
-        self.ports.iter().map(|(server, address)| (server.as_str(), reachable(*address)))
+        self.ports.iter().map(|(server, address)| (server.as_str(), url_of(*address)))
     }
 
     /// Stops listening, lets requests finish for at most five seconds, and closes every connection.
@@ -157,9 +158,6 @@ fn bind(listen: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
     Ok((listener, address))
 }
 
-fn reachable(mut address: SocketAddr) -> String {
-    if address.ip().is_unspecified() {
-        address.set_ip(Ipv4Addr::LOCALHOST.into());
-    }
-    format!("http://{address}")
+fn url_of(address: SocketAddr) -> String {
+    format!("http://{}", reachable(address))
 }

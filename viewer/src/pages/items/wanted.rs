@@ -75,7 +75,7 @@ impl Wanted {
             "" => Ok(None),
             text => match text.parse::<f64>() {
                 Ok(number) if number.is_finite() => Ok(Some(number)),
-                Ok(_) | Err(_) => Err(Problem::wrong(format!("{what} is {text:?}, which is no number"))),
+                Ok(_) | Err(_) => Err(Problem::wrong(format!("{what} must be a number, found {text:?}"))),
             },
         };
         let of_model = group.cells.iter().filter(|cell| self.model.is_empty() || cell.model.to_string() == self.model);
@@ -105,12 +105,12 @@ impl Wanted {
             text => text.parse::<usize>().ok().filter(|size| (1..=SAMPLE_MAX).contains(size)),
         };
         let size = size.ok_or_else(|| {
-            Problem::wrong(format!("a sample has 1 to {SAMPLE_MAX} sessions, and {:?} is no such number", self.sample))
+            Problem::wrong(format!("the sample must be a whole number from 1 to {SAMPLE_MAX}, found {:?}", self.sample))
         })?;
         let seed = match self.seed.trim() {
             "" => 0,
             text => text.parse().map_err(|_| {
-                Problem::wrong(format!("a seed is a whole number from 0 on, and {:?} is none", self.seed))
+                Problem::wrong(format!("the seed must be a whole number of at least 0, found {:?}", self.seed))
             })?,
         };
         Ok(Some(Sample { size, seed }))

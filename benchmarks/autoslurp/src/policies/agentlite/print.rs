@@ -28,7 +28,7 @@ pub(super) fn received(agent: &str, id: &str, instruction: &str) -> String {
     )
 }
 
-/// It begins.
+/// Line printed when an agent starts on a task package.
 pub(super) fn started(agent: &str, id: &str) -> String {
     format!("===={} starts execution on TaskPackage {id}====\n", colour(BLUE, agent))
 }

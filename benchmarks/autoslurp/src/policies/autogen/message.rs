@@ -36,7 +36,7 @@ impl Message {
         self.text().contains(word) || self.results.iter().any(|result| result.text.contains(word))
     }
 
-    /// As `reader` gets it (the selector when there is none): what it said itself is its own, calls and their results are what they are.
+    /// Chat messages that `reader` is sent for this one; `None` is the selector. A reader's own texts have the role of the assistant.
     pub(super) fn as_sent(&self, reader: Option<Participant>) -> Vec<ChatMessage> {
         if !self.results.is_empty() {
             return self.results.iter().map(ToolResult::as_sent).collect();

@@ -264,8 +264,8 @@ impl<'s, 't> Workforce<'s, 't> {
 enum Recovery {
     /// A worker was made for it.
     Reassigned(usize),
-    /// It has pieces now, which come first.
+    /// The task was split into subtasks, which are run first.
     TakenApart,
-    /// Nothing: it has failed too often.
+    /// The task is given up, because it has failed too often.
     Halted,
 }

@@ -84,7 +84,7 @@ impl Worker {
         self.memory.push(ChatMessage::new(ChatRole::Assistant, text));
     }
 
-    /// It has called a tool, after a thought that some providers want back, and this came of it.
+    /// Remembers a tool call, the reasoning before it, which some providers want sent back, and the tool's answer.
     pub(super) fn called(&mut self, call: &ToolCall, thought: Option<&Reasoning>, answer: &str) {
         let calling = ChatMessage {
             tool_calls: vec![call.clone()],

@@ -95,7 +95,7 @@ fn what_cannot_be_said_is_refused_and_not_left_out() {
     let orphan = ChatRequest::new(vec![ChatMessage::new(ChatRole::Tool, "table")], Sampling::default());
     let tokens = ChatRequest { thinking: Some(Thinking::Tokens(100)), ..user("hi") };
     insta::assert_snapshot!([problem(&nan), problem(&orphan), problem(&tokens)].join("\n"), @r"
-    temperature is NaN, which is no number that can be sent
+    temperature is NaN; only finite numbers can be sent
     a tool's result does not say which call it belongs to
     this endpoint cannot be told to think at most 100 tokens; say off, low, medium or high, or set the provider's own field in the endpoint's `body`
     ");
