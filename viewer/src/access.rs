@@ -270,7 +270,7 @@ async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> R
         }
         Ok(_) | Err(_) => {
             static REFUSED: RareLine = RareLine::new();
-            if let Some(left_out) = REFUSED.admit() {
+            if let Some(left_out) = REFUSED.admit("unknown") {
                 tracing::warn!(left_out, "refused a token at the pages' form");
             }
             let mut response = page_of_form(wanted.path(), true);
