@@ -8,7 +8,7 @@ use tokio::time::Instant;
 /// Shortest time between two of these lines that say the same.
 const PAUSE: Duration = Duration::from_secs(10);
 /// Most of these lines within that time.
-const REASONS_MAX: usize = 8;
+const REASONS_MAX: usize = 16;
 
 /// A line that is written every ten seconds at most for each reason: one flood hides no other trouble.
 #[derive(Debug)]
