@@ -199,7 +199,7 @@ async fn greet(stream: Stream, tls: Option<TlsAcceptor>, server: Arc<Server>) {
     match timeout(IDLE_MAX, tls.accept(connection)).await {
         Ok(Ok(connection)) => converse(connection, peer, server).await,
         Ok(Err(error)) => {
-            if let Some(left_out) = REFUSED.admit() {
+            if let Some(left_out) = REFUSED.admit(&error.to_string()) {
                 tracing::warn!(
                     %error,
                     left_out,

@@ -110,8 +110,12 @@ fn serve_within(
                                     converse(stream, certificate, routes, stop, limits.head).await;
                                 }
                                 Ok(Err(error)) => {
-                                    if let Some(left_out) = REFUSED.admit() {
-                                        tracing::warn!(%error, left_out, "refused a connection: its TLS handshake failed");
+                                    if let Some(left_out) = REFUSED.admit(&error.to_string()) {
+                                        let address = peer.ip();
+                                        tracing::warn!(
+                                            %error, %address, left_out,
+                                            "refused a connection: its TLS handshake failed"
+                                        );
                                     }
                                 }
                                 Err(_) => {}

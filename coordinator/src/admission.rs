@@ -77,7 +77,8 @@ impl Form {
     fn of(path: &str) -> Option<Self> {
         match path.rsplit_once('.')?.1 {
             "json" => Some(Self::Json),
-            "jsonl" => Some(Self::JsonLines),
+            // What was Parquet keeps its name, and has become JSONL in the folder that it comes from.
+            "jsonl" | "parquet" => Some(Self::JsonLines),
             "csv" => Some(Self::Table),
             _ => None,
         }
@@ -89,7 +90,7 @@ impl Form {
             Self::Json => parsed_bytes(content),
             Self::JsonLines => content.split(|byte| *byte == b'\n').map(parsed_bytes).sum(),
             Self::Table => {
-                let fields = content.iter().filter(|byte| matches!(byte, b',' | b'\n')).count() as u64;
+                let fields = content.iter().filter(|byte| matches!(byte, b',' | b'\n' | b'\r')).count() as u64;
                 content.len() as u64 + fields * FIELD_BYTES
             }
         }
@@ -232,7 +233,9 @@ mod tests {
         assert_eq!(Form::Json.memory(br#"["a long text, and nothing else"]"#), 353);
         let empty = format!("a,b\n{}", ",\n".repeat(1000));
         assert_eq!(Form::Table.memory(empty.as_bytes()), 2004 + 2002 * FIELD_BYTES);
+        assert_eq!(Form::Table.memory(empty.replace('\n', "\r").as_bytes()), 2004 + 2002 * FIELD_BYTES);
         assert_eq!((Form::of("a/b.jsonl"), Form::of("a.json/b.zip")), (Some(Form::JsonLines), None));
+        assert_eq!(Form::of("rows.parquet"), Some(Form::JsonLines), "which it has become");
     }
 
     #[test]

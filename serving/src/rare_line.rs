@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Shortest time between two of these lines.
+/// Shortest time between two of these lines that say the same.
 const PAUSE: Duration = Duration::from_secs(10);
+/// Most of these lines within that time.
+const REASONS_MAX: usize = 16;
 
-/// A line that is written every ten seconds at most.
+/// A line that is written every ten seconds at most for each reason: one flood hides no other trouble.
 #[derive(Debug)]
 pub struct RareLine(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    written_at: Option<Instant>,
+    /// Reasons for which it was written lately.
+    written: Vec<(String, Instant)>,
     left_out: u64,
 }
 
@@ -22,18 +25,20 @@ impl RareLine {
     /// A line that was not written yet.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Mutex::new(State { written_at: None, left_out: 0 }))
+        Self(Mutex::new(State { written: Vec::new(), left_out: 0 }))
     }
 
-    /// The number of times that it was left out since it was written last, if it is to be written now; `None` if it is left out again.
-    pub fn admit(&self) -> Option<u64> {
+    /// The number of times that it was left out since it was written last, if it is to be written now for `reason`; `None` if it is left out
+    /// again.
+    pub fn admit(&self, reason: &str) -> Option<u64> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        if state.written_at.is_some_and(|at| now.duration_since(at) < PAUSE) {
+        state.written.retain(|(_, at)| now.duration_since(*at) < PAUSE);
+        if state.written.len() >= REASONS_MAX || state.written.iter().any(|(written, _)| written == reason) {
             state.left_out += 1;
             return None;
         }
-        state.written_at = Some(now);
+        state.written.push((reason.to_owned(), now));
         Some(std::mem::take(&mut state.left_out))
     }
 }
@@ -51,11 +56,21 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn of_a_flood_one_line_in_ten_seconds_is_written_with_the_number_of_the_others() {
         let line = RareLine::new();
-        assert_eq!(line.admit(), Some(0));
-        assert_eq!((0..1000).filter_map(|_| line.admit()).count(), 0);
+        assert_eq!(line.admit("no certificate"), Some(0));
+        assert_eq!((0..1000).filter_map(|_| line.admit("no certificate")).count(), 0);
         tokio::time::advance(PAUSE).await;
-        assert_eq!((line.admit(), line.admit()), (Some(1000), None));
+        assert_eq!((line.admit("no certificate"), line.admit("no certificate")), (Some(1000), None));
         tokio::time::advance(PAUSE * 2).await;
-        assert_eq!(line.admit(), Some(1));
+        assert_eq!(line.admit("no certificate"), Some(1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_for_one_reason_hides_no_line_of_another_and_many_reasons_are_no_way_to_fill_a_log() {
+        let line = RareLine::new();
+        assert_eq!((line.admit("end of file"), line.admit("end of file")), (Some(0), None));
+        assert_eq!((line.admit("expired"), line.admit("expired")), (Some(1), None));
+        assert_eq!((0..1000).filter_map(|number| line.admit(&number.to_string())).count(), REASONS_MAX - 2);
+        tokio::time::advance(PAUSE).await;
+        assert!(line.admit("expired").is_some());
     }
 }

@@ -42,6 +42,14 @@ impl<K: Eq + Hash> SharedTurns<K> {
         timeout(wait, both).await.ok().flatten()
     }
 
+    /// A turn of `asker`; `None` if there is none now.
+    #[must_use]
+    pub fn take_now(&self, asker: K) -> Option<Turn> {
+        let of_one = self.of(asker).try_acquire_owned().ok()?;
+        let of_all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        Some(Turn { _of_all: of_all, _of_one: of_one })
+    }
+
     /// Turns that nobody has.
     #[must_use]
     pub fn free(&self) -> usize {
@@ -102,6 +110,17 @@ mod tests {
         drop(first);
         assert_eq!(order.recv().await, Some(("one", true)));
         assert_eq!(order.recv().await, Some(("many", true)));
+    }
+
+    #[test]
+    fn whoever_does_not_wait_has_a_turn_at_once_or_none() {
+        let turns = SharedTurns::new(2, 1);
+        let first = turns.take_now("first");
+        assert!(first.is_some() && turns.take_now("first").is_none(), "one has its share");
+        let second = turns.take_now("second");
+        assert!(second.is_some() && turns.take_now("third").is_none(), "all are taken");
+        drop(first);
+        assert!(turns.take_now("third").is_some());
     }
 
     #[tokio::test]

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Form, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{Extensions, HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use futures::future::BoxFuture;
 use maud::html;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use regatta_coordinator::PeerCertificate;
+use regatta_proto::Digest;
 use regatta_serving::{RareLine, is_loopback_host};
 use serde::Deserialize;
 
@@ -42,6 +44,18 @@ pub enum TokenUse {
     LogIn,
     /// A request for a page, with the token in its cookie or header.
     Look,
+}
+
+/// Somebody who was let in, as they are told from others: by the token that was accepted, or else by the certificate of their connection. All
+/// who have neither are one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Reader(Option<Digest>);
+
+impl Reader {
+    /// Whoever has `token`.
+    pub(crate) fn of_token(token: &str) -> Self {
+        Self(Some(Digest::of(token.as_bytes())))
+    }
 }
 
 /// Checks a token: `true` if it may see the pages.
@@ -138,6 +152,15 @@ impl Access {
         }
     }
 
+    /// Whoever asks, once they are let in.
+    fn reader(&self, headers: &HeaderMap, extensions: &Extensions) -> Reader {
+        match &self.admits {
+            // One that was not checked could be another in each request.
+            Some(_) => given(headers).map_or(Reader(None), |token| Reader::of_token(&token)),
+            None => Reader(extensions.get::<PeerCertificate>().map(|certificate| certificate.fingerprint)),
+        }
+    }
+
     /// The reason to refuse a request because of its host or origin; `None` if both are right.
     fn refusal(&self, headers: &HeaderMap) -> Option<String> {
         let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str().unwrap_or("\u{fffd}"));
@@ -201,13 +224,15 @@ pub(crate) async fn of_a_page(request: Request, next: Next) -> Response {
 }
 
 /// Admits requests with a valid token. Others are redirected to the form, or get an error if they ask for no page.
-pub(crate) async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+pub(crate) async fn admit(State(access): State<Arc<Access>>, mut request: Request, next: Next) -> Response {
     if let Some(why) = access.refusal(request.headers()) {
         return Problem::refused(why).into_response();
     }
     // A request cannot be shared between threads while it is borrowed; its headers can.
     let headers = request.headers().clone();
     if access.admits(&headers).await {
+        let reader = access.reader(&headers, request.extensions());
+        request.extensions_mut().insert(reader);
         return next.run(request).await;
     }
     // The routes beside the pages are for programs, which fill in no form.
@@ -260,7 +285,7 @@ async fn login(State(access): State<Arc<Access>>, Form(given): Form<Given>) -> R
         }
         Ok(_) | Err(_) => {
             static REFUSED: RareLine = RareLine::new();
-            if let Some(left_out) = REFUSED.admit() {
+            if let Some(left_out) = REFUSED.admit("unknown") {
                 tracing::warn!(left_out, "refused a token at the pages' form");
             }
             let mut response = page_of_form(wanted.path(), true);
@@ -343,6 +368,23 @@ mod tests {
             assert_eq!(asked("http://127.0.0.1:1"), None);
             assert!(access.refusal(&headers(&[("origin", "null")])).is_some(), "a page without an origin, and no host");
         }
+    }
+
+    #[test]
+    fn readers_are_told_apart_by_what_was_checked_and_not_by_what_they_say() {
+        let bearer = |token: &str| headers(&[("authorization", &format!("Bearer {token}"))]);
+        let shown = |of: &[u8]| {
+            let mut extensions = Extensions::new();
+            extensions.insert(PeerCertificate { names: Vec::new(), fingerprint: Digest::of(of) });
+            extensions
+        };
+        let (asked, open) = (by_token(), Access::loopback().over_tls(true));
+        let reader = |access: &Access, token, certificate: &[u8]| access.reader(&bearer(token), &shown(certificate));
+        assert_ne!(reader(&asked, "one", b"a"), reader(&asked, "two", b"a"));
+        assert_eq!(reader(&asked, "one", b"a"), Reader::of_token("one"));
+        assert_eq!(reader(&open, "one", b"a"), reader(&open, "two", b"a"));
+        assert_ne!(reader(&open, "one", b"a"), reader(&open, "one", b"b"));
+        assert_eq!(Access::loopback().reader(&bearer("one"), &Extensions::new()), Reader(None));
     }
 
     #[tokio::test]

@@ -1,22 +1,25 @@
 //! Server-sent events that announce a change. The page then fetches itself again, and gets the same bytes as a new visitor.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use regatta_serving::{SharedTurns, Turn};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Reader;
 use crate::problem::Problem;
 use crate::{Viewer, page, progress};
 
 /// Most streams that are open at once.
 const STREAMS_MAX: usize = 64;
+/// Most of one reader: whoever follows many pages leaves others theirs.
+const STREAMS_OF_ONE_MAX: usize = 48;
 /// Time between two checks for changes.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Longest duration of a stream. A browser that still shows the page opens another one.
@@ -27,18 +30,20 @@ const RETRY: Duration = Duration::from_secs(3);
 /// Limits the number of open streams.
 #[derive(Clone)]
 pub(crate) struct Watching {
-    places: Arc<Semaphore>,
+    places: SharedTurns<Reader>,
     stop: CancellationToken,
 }
 
 impl Watching {
     pub(crate) fn new(stop: CancellationToken) -> Self {
-        Self { places: Arc::new(Semaphore::new(STREAMS_MAX)), stop }
+        Self { places: SharedTurns::new(STREAMS_MAX, STREAMS_OF_ONE_MAX), stop }
     }
 
-    fn place(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.places.clone().try_acquire_owned().map_err(|_| {
-            Problem::busy(format!("{STREAMS_MAX} pages are updated live already; reload this one to see newer results"))
+    fn place(&self, reader: Reader) -> Result<Turn, Problem> {
+        self.places.take_now(reader).ok_or_else(|| {
+            Problem::busy(format!(
+                "{STREAMS_MAX} pages, or {STREAMS_OF_ONE_MAX} of one reader, are updated live already; reload this one to see newer results"
+            ))
         })
     }
 }
@@ -49,7 +54,7 @@ struct Follower {
     run: Option<String>,
     before: Option<String>,
     until: Instant,
-    _place: OwnedSemaphorePermit,
+    _place: Turn,
 }
 
 impl Follower {
@@ -90,8 +95,8 @@ impl Follower {
     }
 }
 
-fn follow(viewer: Viewer, run: Option<String>) -> Result<Response, Problem> {
-    let place = viewer.watching.place()?;
+fn follow(viewer: Viewer, reader: Reader, run: Option<String>) -> Result<Response, Problem> {
+    let place = viewer.watching.place(reader)?;
     let follower = Follower { viewer, run, before: None, until: Instant::now() + STREAM_MAX, _place: place };
     let mut response =
         Sse::new(stream::unfold(follower, Follower::next)).keep_alive(KeepAlive::default()).into_response();
@@ -99,11 +104,35 @@ fn follow(viewer: Viewer, run: Option<String>) -> Result<Response, Problem> {
     Ok(response)
 }
 
-pub(crate) async fn of_run(State(viewer): State<Viewer>, Path(run): Path<String>) -> Result<Response, Problem> {
+pub(crate) async fn of_run(
+    State(viewer): State<Viewer>,
+    Extension(reader): Extension<Reader>,
+    Path(run): Path<String>,
+) -> Result<Response, Problem> {
     viewer.source.run(&run).await?;
-    follow(viewer, Some(run))
+    follow(viewer, reader, Some(run))
 }
 
-pub(crate) async fn of_all(State(viewer): State<Viewer>) -> Result<Response, Problem> {
-    follow(viewer, None)
+pub(crate) async fn of_all(
+    State(viewer): State<Viewer>,
+    Extension(reader): Extension<Reader>,
+) -> Result<Response, Problem> {
+    follow(viewer, reader, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_who_follows_many_pages_leaves_others_theirs() {
+        let watching = Watching::new(CancellationToken::new());
+        let (many, other) = (Reader::of_token("many"), Reader::of_token("other"));
+        let held: Vec<Turn> = (0..STREAMS_MAX).filter_map(|_| watching.place(many).ok()).collect();
+        assert_eq!(held.len(), STREAMS_OF_ONE_MAX);
+        let of_other: Vec<Turn> = (0..STREAMS_MAX).filter_map(|_| watching.place(other).ok()).collect();
+        assert_eq!(held.len() + of_other.len(), STREAMS_MAX);
+        drop(held);
+        assert!(watching.place(many).is_ok());
+    }
 }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::CONTENT_LENGTH;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use regatta_proto::Digest;
 use regatta_serving::{SharedTurns, hold_until_sent};
 
-use crate::access::given;
+use crate::access::Reader;
 use crate::problem::Problem;
 
 /// Pages that are made or sent at once. Each may hold a whole transcript.
@@ -20,9 +20,9 @@ const PAGES_OF_ONE_MAX: usize = 3;
 /// Longest wait for one's turn.
 const TURN_MAX: Duration = Duration::from_secs(30);
 
-/// The turns that all requests for pages share, by the token that they come with.
+/// The turns that all requests for pages share.
 #[derive(Clone)]
-pub(crate) struct Turns(SharedTurns<Option<Digest>>);
+pub(crate) struct Turns(SharedTurns<Reader>);
 
 impl Default for Turns {
     fn default() -> Self {
@@ -31,8 +31,12 @@ impl Default for Turns {
 }
 
 /// Makes a page when it is its turn, which lasts until the page is sent.
-pub(crate) async fn take(State(Turns(turns)): State<Turns>, request: Request, next: Next) -> Response {
-    let reader = given(request.headers()).map(|token| Digest::of(token.as_bytes()));
+pub(crate) async fn take(
+    State(Turns(turns)): State<Turns>,
+    Extension(reader): Extension<Reader>,
+    request: Request,
+    next: Next,
+) -> Response {
     let Some(turn) = turns.take(reader, TURN_MAX).await else {
         return Problem::busy("too many pages are asked for at once; try again in a moment").into_response();
     };
@@ -55,7 +59,7 @@ mod tests {
     use super::*;
 
     async fn ask(router: &Router, reader: &str) -> Response {
-        let request = Request::get("/").header("authorization", format!("Bearer {reader}"));
+        let request = Request::get("/").extension(Reader::of_token(reader));
         router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
     }
 

@@ -35,8 +35,9 @@ use crate::signals::Leaving;
 use crate::tls::{self, Identity};
 use crate::{embedded, listener, telemetry, traces};
 
-/// Part of the memory of container or machine that the data of a submission may take: it is in memory beside that of sweeps that run.
-const DATA_PART: u64 = 2;
+/// Part of the memory of container or machine that the data of a submission may take: it is in memory beside that of another that is planned,
+/// and of sweeps that run.
+const DATA_PART: u64 = 3;
 
 pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     embedded::install_tls();

@@ -30,8 +30,8 @@ const DOWNLOADS_MAX: usize = 4;
 const ANSWERS_MAX: usize = 4;
 /// Diagnoses made at once, apart from other answers, which may wait for what a diagnosis is asked about.
 const DIAGNOSES_MAX: usize = 2;
-/// Submissions planned at once: each has its data sets in memory.
-const PLANS_MAX: usize = 1;
+/// Submissions planned at once, of different owners: each has its data sets in memory, and may take minutes.
+const PLANS_MAX: usize = 2;
 /// Longest wait for one's turn, and longest pause between two pieces of a body.
 const TURN_MAX: Duration = Duration::from_secs(30);
 
@@ -313,6 +313,18 @@ mod tests {
         assert_eq!(refused.headers()[header::RETRY_AFTER], "5");
         held.pop();
         drop(turns.download(&owner("alice")).await.unwrap());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sweep_that_is_long_in_planning_holds_up_its_owners_others_alone() {
+        let (turns, slow, other) = (Turns::default(), owner("slow"), owner("other"));
+        let planning = turns.plan(&slow).await.unwrap();
+        let begun = Instant::now();
+        drop(turns.plan(&other).await.unwrap());
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        assert_eq!(turns.plan(&slow).await.unwrap_err().status(), StatusCode::TOO_MANY_REQUESTS);
+        drop(planning);
+        drop(turns.plan(&slow).await.unwrap());
     }
 
     #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::io::{Cursor, Read};
 
 use regatta_benchmarks::DataError;
 use regatta_benchmarks::source_location::SourceLocation;
+use regatta_memory::parsed_bytes;
 use zip::ZipArchive;
 
 use super::files::Kind;
@@ -12,10 +13,41 @@ use super::files::Kind;
 const ENTRIES_MAX: usize = 20_000;
 /// Greatest total size in bytes of the files of all archives of a data set when unpacked, as much as a data set without
 /// archives may have. The synthetic set has 67 million.
-pub(super) const UNPACKED_BYTES_MAX: u64 = 256 << 20;
+const UNPACKED_BYTES_MAX: u64 = 256 << 20;
+/// Greatest memory in bytes that these files may take once they are parsed, where small values take a hundred times their text. Those of the
+/// synthetic set count as 500 million.
+const PARSED_BYTES_MAX: u64 = 1 << 30;
+/// Begins an entry in the directory of an archive.
+const DIRECTORY_ENTRY: &[u8] = b"PK\x01\x02";
+
+/// Bytes that the archives of a data set may still take.
+#[derive(Debug)]
+pub(super) struct Room {
+    unpacked: u64,
+    parsed: u64,
+}
+
+impl Room {
+    pub(super) const fn of_a_data_set() -> Self {
+        Self { unpacked: UNPACKED_BYTES_MAX, parsed: PARSED_BYTES_MAX }
+    }
+
+    /// Bytes of the files that were unpacked.
+    pub(super) const fn taken(&self) -> u64 {
+        UNPACKED_BYTES_MAX - self.unpacked
+    }
+}
+
+/// Memory that the file takes once it is parsed, in bytes; an upper bound.
+fn memory(name: &str, content: &[u8]) -> u64 {
+    match name.ends_with(".jsonl") {
+        true => content.split(|byte| *byte == b'\n').map(parsed_bytes).sum(),
+        false => parsed_bytes(content),
+    }
+}
 
 /// Unpacks the files of the archive at `path` that belong to the data set. Their paths are `path` followed by the
-/// path within the archive, and sorted. Their bytes are taken off `left`, which all archives of a data set share.
+/// path within the archive, and sorted. Their bytes are taken off `room`, which all archives of a data set share.
 ///
 /// # Errors
 /// If the archive is damaged or encrypted, or exceeds the limits when unpacked.
@@ -23,13 +55,15 @@ pub(super) fn unpack(
     file: &SourceLocation<'_>,
     path: &str,
     content: &[u8],
-    left: &mut u64,
+    room: &mut Room,
 ) -> Result<Vec<(String, Vec<u8>)>, DataError> {
+    // Before it is opened, which takes some hundred bytes for each entry, and the largest file has room for five million.
+    let entries = content.windows(DIRECTORY_ENTRY.len()).filter(|bytes| *bytes == DIRECTORY_ENTRY).count();
+    if entries > ENTRIES_MAX {
+        return Err(file.problem(format!("holds {entries} entries, at most {ENTRIES_MAX} are read")));
+    }
     let mut archive = ZipArchive::new(Cursor::new(content))
         .map_err(|error| file.problem(format!("is no readable archive: {error}")))?;
-    if archive.len() > ENTRIES_MAX {
-        return Err(file.problem(format!("holds {} entries, at most {ENTRIES_MAX} are read", archive.len())));
-    }
     let mut files = Vec::new();
     for position in 0..archive.len() {
         let unreadable = |error: &dyn std::fmt::Display| file.problem(format!("entry {}: {error}", position + 1));
@@ -40,12 +74,18 @@ pub(super) fn unpack(
         }
         // The sizes in the directory are not trusted: one byte more than the limit is read, and must not be there.
         let mut unpacked = Vec::new();
-        entry.take(left.saturating_add(1)).read_to_end(&mut unpacked).map_err(|error| unreadable(&error))?;
+        entry.take(room.unpacked.saturating_add(1)).read_to_end(&mut unpacked).map_err(|error| unreadable(&error))?;
         let length = unpacked.len() as u64;
-        *left = left.checked_sub(length).ok_or_else(|| {
+        room.unpacked = room.unpacked.checked_sub(length).ok_or_else(|| {
             file.problem(format!(
                 "unpacks to more than what is left of the {UNPACKED_BYTES_MAX} bytes that all archives of a data set may unpack to; leave \
                  out records that are not needed"
+            ))
+        })?;
+        room.parsed = room.parsed.checked_sub(memory(&name, &unpacked)).ok_or_else(|| {
+            file.problem(format!(
+                "takes more than what is left of the {PARSED_BYTES_MAX} bytes of memory that all archives of a data set may take once they \
+                 are parsed; leave out records that are not needed"
             ))
         })?;
         files.push((name, unpacked));
@@ -71,9 +111,17 @@ pub(super) mod tests {
         writer.finish().map(Cursor::into_inner).unwrap_or_default()
     }
 
-    fn names(content: &[u8], mut left: u64) -> Result<Vec<String>, String> {
+    fn room(unpacked: u64) -> Room {
+        Room { unpacked, ..Room::of_a_data_set() }
+    }
+
+    fn names(content: &[u8], left: u64) -> Result<Vec<String>, String> {
+        names_within(content, room(left))
+    }
+
+    fn names_within(content: &[u8], mut room: Room) -> Result<Vec<String>, String> {
         let file = SourceLocation::file("here", "turn_data.zip");
-        let files = unpack(&file, "turn_data.zip", content, &mut left).map_err(|error| error.to_string())?;
+        let files = unpack(&file, "turn_data.zip", content, &mut room).map_err(|error| error.to_string())?;
         Ok(files.into_iter().map(|(name, _)| name).collect())
     }
 
@@ -94,10 +142,29 @@ pub(super) mod tests {
         let said = names(&content, 100).unwrap_or_else(|error| vec![error]);
         let refused = "here: turn_data.zip, whole file: unpacks to more than what is left of the 268435456 bytes";
         assert!(said[0].starts_with(refused), "{said:?}");
-        let (file, mut left) = (SourceLocation::file("here", "turn_data.zip"), 201);
-        assert!(unpack(&file, "turn_data.zip", &content, &mut left).is_ok());
-        assert_eq!(left, 100);
-        assert!(unpack(&file, "session_data.zip", &content, &mut left).is_err());
+        let (file, mut room) = (SourceLocation::file("here", "turn_data.zip"), room(201));
+        assert!(unpack(&file, "turn_data.zip", &content, &mut room).is_ok());
+        assert_eq!(room.unpacked, 100);
+        assert!(unpack(&file, "session_data.zip", &content, &mut room).is_err());
+    }
+
+    #[test]
+    fn archives_of_small_values_count_with_the_memory_that_these_take() {
+        let numbers = format!("[{}]\n", vec!["0"; 1000].join(","));
+        let content = packed(&[("a.jsonl", numbers.repeat(3).as_bytes())]);
+        let within = |parsed: u64| names_within(&content, Room { parsed, ..Room::of_a_data_set() });
+        let one = parsed_bytes(numbers.trim_end().as_bytes());
+        assert!(one > 100 * 1000, "{one}");
+        assert!(within(3 * one).is_ok());
+        let said = within(3 * one - 1).unwrap_or_else(|error| vec![error]);
+        let refused = "here: turn_data.zip, whole file: takes more than what is left of the 1073741824 bytes of memory";
+        assert!(said[0].starts_with(refused), "{said:?}");
+    }
+
+    #[test]
+    fn an_archive_of_too_many_entries_is_refused_before_it_is_opened() {
+        let said = names(&DIRECTORY_ENTRY.repeat(ENTRIES_MAX + 1), 1000).unwrap_or_else(|error| vec![error]);
+        assert_eq!(said, ["here: turn_data.zip, whole file: holds 20001 entries, at most 20000 are read"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use regatta_proto::{FileSet, ItemId};
 use serde_json::Value;
 
 use super::Data;
-use super::archive::{UNPACKED_BYTES_MAX, unpack};
+use super::archive::{Room, unpack};
 use super::entry::{Content, Entry, Origin};
 use super::files::Kind;
 use super::groups::Groups;
@@ -32,14 +32,14 @@ impl<'f> Files<'f> {
     fn of(set: &'f FileSet) -> Result<Self, DataError> {
         let named = || set.iter().filter_map(|(path, content)| Some((Kind::of(path)?, path, content)));
         let canonical = named().any(|(kind, ..)| kind == Kind::Sessions);
-        let (mut files, mut left) = (Vec::new(), UNPACKED_BYTES_MAX);
+        let (mut files, mut room) = (Vec::new(), Room::of_a_data_set());
         for (kind, path, content) in named() {
             match kind {
                 // Canonical sessions contain everything that their official form does, so the latter is not read.
                 Kind::Archive | Kind::TurnRecords | Kind::SessionRecords if canonical => {}
                 Kind::Archive => {
                     let place = SourceLocation::file(set.origin(), path);
-                    let unpacked = unpack(&place, path, content, &mut left)?.into_iter();
+                    let unpacked = unpack(&place, path, content, &mut room)?.into_iter();
                     files.extend(
                         unpacked
                             .filter_map(|(path, bytes)| Some((Kind::of(&path)?, Cow::from(path), Cow::from(bytes)))),
@@ -48,7 +48,7 @@ impl<'f> Files<'f> {
                 _ => files.push((kind, Cow::from(path), Cow::from(&content[..]))),
             }
         }
-        Ok(Self { origin: set.origin(), files, unpacked_bytes: UNPACKED_BYTES_MAX - left })
+        Ok(Self { origin: set.origin(), files, unpacked_bytes: room.taken() })
     }
 
     fn of_kind(&self, kind: Kind) -> impl Iterator<Item = (SourceLocation<'_>, &str, &[u8])> {
