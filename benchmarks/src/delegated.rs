@@ -13,10 +13,10 @@ use std::sync::Arc;
 use regatta_proto::{AgentName, ChatRequest, Ended, Event, Finish, HowEnded, ItemId, Reply, Role, Setting, Transcript};
 
 pub use self::given::asked;
-use self::given::input;
+use self::given::delegated;
 pub use self::session_mode::{DelegableMode, SessionMode};
 pub use self::turns::{Turn, start_of_turn, turn, turns};
-use crate::{DelegatedTask, Step};
+use crate::Step;
 
 /// Beginning of the names of settings whose sessions an agent does.
 const EXTERNAL: &str = "external/";
@@ -74,7 +74,7 @@ pub fn step(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest,
     if has_ended(transcript) {
         return Step::Done;
     }
-    Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, request) })
+    delegated(agent, item, task, request)
 }
 
 /// The answer of a session of one answer, whoever gave it; `None` while there is none.
@@ -131,6 +131,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::DelegatedTask;
 
     fn events(events: Value) -> Transcript {
         serde_json::from_value(json!({ "events": events })).unwrap()

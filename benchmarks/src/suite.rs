@@ -231,6 +231,11 @@ pub trait Suite: Send + Sync {
         Vec::new()
     }
 
+    /// Draws the picture at `number` of [`Self::pictures`] alone, which together may take many times its memory.
+    fn picture(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript, number: usize) -> Option<Picture> {
+        self.pictures(item, setting, transcript).into_iter().nth(number)
+    }
+
     /// Returns graphs of the answers in the session of `item` so far over the gold; empty where answers are not
     /// graphs. `verdicts` come from a scoring with `evaluators`; without them, nodes with equal texts are partners.
     fn drawings(

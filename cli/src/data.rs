@@ -12,6 +12,8 @@ use crate::benchmarks::BENCHMARKS;
 
 /// Largest single file, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 20;
+/// Most bytes of further files that a benchmark names at once, as the images of its records: all of them are in memory.
+const FURTHER_BYTES_MAX: u64 = 2 << 30;
 /// Deepest nesting of folders that is looked at.
 const DEPTH_MAX: usize = 8;
 
@@ -76,12 +78,20 @@ pub(crate) fn read_dataset(name: &BenchmarkName, directory: &Path) -> anyhow::Re
 
 /// Adds the further files that those read so far name.
 fn read_further(benchmark: &dyn Benchmark, directory: &Path, files: &mut FileSet) -> anyhow::Result<()> {
-    for path in benchmark.further_files(files)? {
-        // One that is not there is told when the data set is loaded.
-        if files.get(&path).is_none() && directory.join(&path).is_file() {
-            let content = benchmark.as_stored(files, &path, read_file(&directory.join(&path))?)?;
-            files.insert(path, content);
-        }
+    // One that is not there is told when the data set is loaded.
+    let is_to_be_read = |path: &String| files.get(path).is_none() && directory.join(path).is_file();
+    let paths: Vec<String> = benchmark.further_files(files)?.into_iter().filter(is_to_be_read).collect();
+    let sizes = paths.iter().filter_map(|path| std::fs::metadata(directory.join(path)).ok());
+    let bytes = sizes.fold(0_u64, |bytes, file| bytes.saturating_add(file.len()));
+    if bytes > FURTHER_BYTES_MAX {
+        bail!(
+            "the benchmark in {} names files of {bytes} bytes in all, at most {FURTHER_BYTES_MAX} are read; use fewer or smaller ones",
+            directory.display()
+        );
+    }
+    for path in paths {
+        let content = benchmark.as_stored(files, &path, read_file(&directory.join(&path))?)?;
+        files.insert(path, content);
     }
     Ok(())
 }
@@ -117,4 +127,28 @@ fn collect(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    const TEXT: &str = "v: 1\ndata: { test: test.jsonl }\nprompt:\n  turns:\n    - images: \"{{ p }}\"\n    - user: \"{{ q }}\"\nscorers:\n  right: { exact: { gold: x } }\n";
+
+    #[test]
+    fn images_that_would_fill_the_memory_are_refused_before_one_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let names: Vec<String> = (0..9).map(|number| format!("{number}.png")).collect();
+        for name in &names {
+            fs::File::create(at(name)).unwrap().set_len(FILE_BYTES_MAX).unwrap();
+        }
+        fs::write(at("benchmark.yaml"), TEXT).unwrap();
+        fs::write(at("test.jsonl"), serde_json::json!({"q": "What is it?", "p": names.join("\n")}).to_string())
+            .unwrap();
+        let refused = read_dataset(&BenchmarkName::new("mine").unwrap(), folder.path()).unwrap_err();
+        assert!(refused.to_string().contains("names files of 2415919104 bytes in all"), "{refused:#}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use regatta_memory::ByteBudget;
+use regatta_memory::{ByteBudget, TooLarge};
 use regatta_proto::{
     CacheMode, Call, ChatRequest, Circumstances, Digest, EndpointName, EndpointSpec, ErrorClass, FailedCall, Finish,
     Lane, ModelRef, Try, Usage,
@@ -138,8 +138,12 @@ impl Caller {
         };
         let once = || async {
             match &prepared {
-                Some(prepared) => self.client.once(prepared, holder).await,
-                None => self.client.once(&prepare()?, holder).await,
+                Some(prepared) => self.client.once(prepared, holder.read()).await,
+                None => {
+                    let mut held = holder.read();
+                    held.grow(call.request.sent_bytes()).await.map_err(no_room)?;
+                    self.client.once(&prepare()?, held).await
+                }
             }
         };
         let done = match self.tries.run(context, once).await {
@@ -187,6 +191,11 @@ impl Caller {
     fn model(&self, model: &str) -> ModelRef {
         ModelRef { endpoint: self.name.clone(), model: model.to_owned() }
     }
+}
+
+/// The failure of a call whose request is larger than one may be here.
+fn no_room(error: TooLarge) -> Failure {
+    Failure::unanswered(ErrorClass::BadRequest, format!("the images of the request cannot be held: {error}"))
 }
 
 /// The request of a call that ended with the last of `tries`, if its class keeps the request in the transcript.

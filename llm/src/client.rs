@@ -1,6 +1,6 @@
 //! The client of an endpoint's models: our own HTTP client, or AWS's.
 
-use regatta_memory::ByteHolder;
+use regatta_memory::HeldBytes;
 use regatta_proto::{ChatRequest, EndpointKind, EndpointName, EndpointSpec, ErrorClass};
 
 use crate::bedrock::{self, BedrockClient};
@@ -68,17 +68,17 @@ impl Client {
         }
     }
 
-    /// Sends a chat request once, for `holder`.
+    /// Sends a chat request once. The answer is `held` beside what is held already.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer.
-    pub(crate) async fn once(&self, prepared: &Prepared, holder: &ByteHolder) -> Result<Received<Completion>, Failure> {
+    pub(crate) async fn once(&self, prepared: &Prepared, held: HeldBytes) -> Result<Received<Completion>, Failure> {
         let (read, secret) = match (self, prepared) {
             (Self::Http(client), Prepared::Http(prepared)) => {
-                (client.once(prepared, holder).await, client.context().secret)
+                (client.once(prepared, held).await, client.context().secret)
             }
             (Self::Bedrock(client), Prepared::Bedrock(prepared)) => {
-                (client.once(prepared, holder).await, client.secret())
+                (client.once(prepared, held).await, client.secret())
             }
             _ => return Err(unfit("the request was written for another endpoint")),
         };

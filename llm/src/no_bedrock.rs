@@ -1,6 +1,6 @@
 //! Replaces the client of Amazon Bedrock in a build without the feature `bedrock`; it cannot be opened.
 
-use regatta_memory::ByteHolder;
+use regatta_memory::HeldBytes;
 use regatta_proto::{ChatRequest, EndpointName, EndpointSpec};
 
 use crate::errors::Failure;
@@ -25,7 +25,7 @@ impl BedrockClient {
         match *self {}
     }
 
-    pub(crate) async fn once(&self, _: &Prepared, _: &ByteHolder) -> Result<Received<Completion>, Failure> {
+    pub(crate) async fn once(&self, _: &Prepared, _: HeldBytes) -> Result<Received<Completion>, Failure> {
         match *self {}
     }
     pub(crate) fn secret(&self) -> &Secret {

@@ -162,7 +162,8 @@ impl Transport {
             }
         };
         let headers = std::mem::take(response.headers_mut());
-        Ok(Incoming { transport: self, status: response.status(), headers, response, sent, end, read: 0, held })
+        let (status, request) = (response.status(), held.bytes());
+        Ok(Incoming { transport: self, status, headers, response, sent, end, read: 0, request, held })
     }
 
     /// `body`, of which nothing is sent if this process stands still before it has a connection: making one takes long enough for that, and
@@ -237,7 +238,9 @@ pub(crate) struct Incoming<'a> {
     sent: Instant,
     end: Instant,
     read: usize,
-    /// Bytes that were read. While they cannot grow, nothing is read, so that the sender waits too.
+    /// Bytes that were held before the answer came, for the request.
+    request: u64,
+    /// Bytes of the request, and those that were read. While they cannot grow, nothing is read, so that the sender waits too.
     held: HeldBytes,
 }
 
@@ -287,7 +290,7 @@ impl Incoming<'_> {
     /// # Errors
     /// As for [`Incoming::chunk`], where they take more than what was read.
     pub(crate) async fn keep(&mut self, bytes: usize) -> Result<(), Failure> {
-        let bytes = bytes as u64;
+        let bytes = self.request + bytes as u64;
         self.held.shrink_to(bytes);
         self.grow(bytes - self.held.bytes()).await
     }

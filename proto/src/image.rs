@@ -97,6 +97,13 @@ impl Image {
         Self::of(STANDARD.decode(text).ok()?.into())
     }
 
+    /// The image whose file is in this address, as OpenAI's formats have it; `None` for any other address, and if the file is no image.
+    #[must_use]
+    pub fn of_data_url(url: &str) -> Option<Self> {
+        let (_, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+        Self::of_base64(data)
+    }
+
     /// The file in base64, as providers are sent it.
     ///
     /// # Errors
@@ -106,6 +113,14 @@ impl Image {
             Some(content) => Ok(STANDARD.encode(content)),
             None => Err(format!("the {self} is not at hand: only its digest is recorded")),
         }
+    }
+
+    /// The file as an address, as OpenAI's formats have it.
+    ///
+    /// # Errors
+    /// As [`Self::base64`]'s.
+    pub fn data_url(&self) -> Result<String, String> {
+        Ok(format!("data:{};base64,{}", self.format.media_type(), self.base64()?))
     }
 
     /// Bytes of the file in base64.
@@ -184,6 +199,16 @@ mod tests {
         assert_eq!(Image::of_base64(&text), Some(image()));
         for other in ["", "aGVsbG8=", "?"] {
             assert_eq!(Image::of_base64(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_file_survives_an_address() {
+        let url = image().data_url().unwrap();
+        assert!(url.starts_with("data:image/png;base64,"), "{url}");
+        assert_eq!(Image::of_data_url(&url), Some(image()));
+        for other in ["", "https://h/x.png", "data:image/png,x", "data:text/plain;base64,aGVsbG8="] {
+            assert_eq!(Image::of_data_url(other), None, "{other}");
         }
     }
 

@@ -45,10 +45,12 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Upper bound of the tokens that texts and addresses in the fields add to the prompt.
+    /// Upper bound of the tokens that texts and addresses in the fields add to the prompt. Images of the conversation are no text.
     #[must_use]
     pub fn prompt_bytes(&self) -> u64 {
-        self.fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum()
+        let all: u64 = self.fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum();
+        let conversations = ["messages", "input"].into_iter().filter_map(|name| self.fields.get(name)?.as_array());
+        all.saturating_sub(conversations.flatten().map(image_bytes).sum())
     }
 
     /// Upper bound of the tokens of images and files in the fields, beyond their bytes.
@@ -80,6 +82,33 @@ fn bytes(value: &Value) -> u64 {
         Value::Object(fields) => fields.iter().map(|(name, value)| name.len() as u64 + bytes(value)).sum(),
     };
     inner + FRAME
+}
+
+/// Bytes of the files, in base64, of images in a message or in the result of a tool. A model is charged for them as [`medium`] counts them,
+/// however many bytes they have. The same anywhere else, as in the schema of a tool, is a text.
+fn image_bytes(message: &Value) -> u64 {
+    let lists = ["content", "output"].into_iter().filter_map(|name| message.get(name)?.as_array());
+    let bytes = lists.flatten().map(|part| match kind(part) {
+        "tool_result" => image_bytes(part),
+        of => file_of_image(of, part).map_or(0, |file| file.len() as u64),
+    });
+    bytes.sum()
+}
+
+fn kind(part: &Value) -> &str {
+    part.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The file of a part of the type `kind`, if that is an image whose bytes are in the request.
+fn file_of_image<'p>(kind: &str, part: &'p Value) -> Option<&'p str> {
+    let (url, source) = (part.get("image_url"), part.get("source"));
+    let url = match kind {
+        "image_url" => url?.get("url")?.as_str()?,
+        "input_image" => url?.as_str()?,
+        "image" if self::kind(source?) == "base64" => return source?.get("data")?.as_str(),
+        _ => return None,
+    };
+    url.starts_with("data:image/").then_some(url)
 }
 
 fn media_tokens(value: &Value) -> u64 {
@@ -159,6 +188,54 @@ mod tests {
         let schema = json!({"type": "function", "function": {"parameters": {"type": "object"}}});
         let written = json!({"type": "document", "source": {"type": "text", "data": "x"}});
         assert_eq!(passed(json!({"tools": [schema], "messages": [written]})).media_tokens(), 0);
+    }
+
+    /// The parts in which the formats have an image whose file is `data`.
+    fn images(data: &str) -> [Value; 3] {
+        let url = format!("data:image/png;base64,{data}");
+        [
+            json!({"type": "image_url", "image_url": {"url": url}}),
+            json!({"type": "input_image", "image_url": url}),
+            json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}),
+        ]
+    }
+
+    fn asking(part: &Value) -> Passed {
+        passed(json!({"messages": [{"role": "user", "content": [part, {"type": "text", "text": "x"}]}]}))
+    }
+
+    #[test]
+    fn the_bytes_of_an_image_in_the_conversation_are_not_charged_as_text_beside_it() {
+        let counted = |passed: Passed| (passed.prompt_bytes(), passed.media_tokens());
+        let long = "iVBORw0KGgo=".repeat(1000);
+        for (small, large) in images("iVBORw0KGgo=").into_iter().zip(images(&long)) {
+            assert_eq!(counted(asking(&small)), counted(asking(&large)), "{small}");
+            assert!(asking(&large).prompt_bytes() < 200 && asking(&large).media_tokens() == 50_000, "{small}");
+            for held in [
+                passed(json!({"input": [{"type": "function_call_output", "call_id": "c", "output": [&large]}]})),
+                asking(&json!({"type": "tool_result", "tool_use_id": "c", "content": [&large]})),
+            ] {
+                assert!(held.prompt_bytes() < 300, "{large}");
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_only_looks_like_an_image_is_charged_as_text() {
+        let long = "iVBORw0KGgo=".repeat(1000);
+        let url = format!("data:image/png;base64,{long}");
+        let [image, ..] = images(&long);
+        for held in [
+            asking(&json!({"type": "text", "text": url})),
+            asking(&json!({"type": "image_url", "image_url": {"url": long}})),
+            asking(&json!({"type": "image_url", "text": url})),
+            asking(&json!({"type": "image", "source": {"type": "text", "data": long}})),
+            asking(&json!({"type": "tool_use", "input": {"content": [&image]}})),
+            passed(json!({"tools": [{"content": [&image]}]})),
+            passed(json!({"messages": [{"role": "assistant", "arguments": [&image]}]})),
+        ] {
+            assert!(held.prompt_bytes() > long.len() as u64, "{held:?}");
+        }
     }
 
     #[test]

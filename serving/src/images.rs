@@ -16,9 +16,9 @@ pub(crate) fn image(part: &mut Fields<'_>, kind: &str) -> Result<Option<Image>, 
     let image = match kind {
         "image_url" => {
             let Some(mut place) = part.object("image_url")? else { return Err(part.refuse("image_url", "is missing")) };
-            of_data_url(&place.need_text("url")?)
+            Image::of_data_url(&place.need_text("url")?)
         }
-        "input_image" => of_data_url(&part.need_text("image_url")?),
+        "input_image" => Image::of_data_url(&part.need_text("image_url")?),
         "image" => {
             let Some(mut source) = part.object("source")? else { return Err(part.refuse("source", "is missing")) };
             source.text("data")?.and_then(|data| Image::of_base64(&data))
@@ -29,11 +29,6 @@ pub(crate) fn image(part: &mut Fields<'_>, kind: &str) -> Result<Option<Image>, 
         Some(image) => Ok(Some(image)),
         None => Err(part.refuse("type", NO_IMAGE)),
     }
-}
-
-fn of_data_url(url: &str) -> Option<Image> {
-    let (_, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
-    Image::of_base64(data)
 }
 
 #[cfg(test)]

@@ -169,6 +169,24 @@ else:
 server.close()
 assert server._process.returncode == 3
 
+# One that outlives its standard input is asked to end: the client of a container hands that on, and would leave the container behind if it were killed.
+STUBBORN = f"import signal, sys, time\nsignal.signal(signal.SIGTERM, lambda *_: sys.exit(7))\n{SERVER}\ntime.sleep(600)"
+server = McpServer([sys.executable, "-c", STUBBORN])
+server.close()
+assert server._process.returncode == 7
+
+# A kept world that is gone, as one whose server has forgotten its session, is made anew.
+class Gone(World):
+    def call(self, name, arguments):
+        if self.calls == 1 and item.is_gone:
+            item.is_gone = False
+            raise RuntimeError("forgotten")
+        return super().call(name, arguments)
+item, worlds = Item("a", seed=100, is_gone=True), Worlds(Gone)
+before = World.closed
+assert told(worlds.after(item, [said(1)])) == ["101"]
+assert told(worlds.after(item, [said(1), said(2)])) == ["101", "103"] and World.closed == before + 1
+
 class Handler(http.server.BaseHTTPRequestHandler):
     seen, sessions = [], 0
     def do_POST(self):
@@ -212,6 +230,7 @@ for wrong in ({}, {"command": ["x"], "url": url}):
 command = container("image:1", ["python3", "server.py"], runtime="podman", memory="1g")
 assert command[:3] == ["podman", "run", "--rm"] and command[-3:] == ["image:1", "python3", "server.py"]
 assert "--network none --memory 1g --memory-swap 1g" in " ".join(command) and "--cap-drop ALL" in " ".join(command)
+assert "--env" not in command and container("image:1", env={"SEED": 7})[-3:] == ["--env", "SEED=7", "image:1"]
 print("worlds")
 "#;
 

@@ -247,9 +247,20 @@ pub(crate) fn too_many(messages: &[ChatMessage]) -> Option<String> {
     None
 }
 
-/// Pictures of the images that models were shown in a session, each once. They come from the data set, since a transcript has their digests
-/// alone.
+/// Pictures of the images that models were shown in a session, each once.
 pub(crate) fn pictures(images: &Images, transcript: &Transcript) -> Vec<Picture> {
+    shown(images, transcript).into_iter().filter_map(|(path, image)| framed(path, image)).collect()
+}
+
+/// The picture at `number` of [`pictures`].
+pub(crate) fn picture(images: &Images, transcript: &Transcript, number: usize) -> Option<Picture> {
+    let (path, image) = shown(images, transcript).into_iter().nth(number)?;
+    framed(path, image)
+}
+
+/// The images that models were shown in a session, each once, with their paths. They come from the data set, since a transcript has their
+/// digests alone.
+fn shown<'i>(images: &'i Images, transcript: &Transcript) -> Vec<(&'i str, &'i Image)> {
     let mut shown: Vec<&Image> = Vec::new();
     for image in transcript.calls().flat_map(|call| call.request.images()) {
         if !shown.contains(&image) {
@@ -257,11 +268,11 @@ pub(crate) fn pictures(images: &Images, transcript: &Transcript) -> Vec<Picture>
         }
     }
     let known = shown.into_iter().filter_map(|image| images.iter().find(|(_, known)| *known == image));
-    known.filter_map(|(path, image)| picture(path, image)).collect()
+    known.map(|(path, image)| (path.as_str(), image)).collect()
 }
 
 /// An image in a frame that it fills as far as it goes, whatever its size is.
-fn picture(path: &str, image: &Image) -> Option<Picture> {
+fn framed(path: &str, image: &Image) -> Option<Picture> {
     let (media_type, data) = (image.format.media_type(), image.base64().ok()?);
     let svg = format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 480" width="640" height="480"><image width="640" height="480" href="data:{media_type};base64,{data}"/></svg>"#

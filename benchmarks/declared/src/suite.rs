@@ -262,6 +262,10 @@ impl Suite for Loaded {
         images::pictures(&self.images, transcript)
     }
 
+    fn picture(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript, number: usize) -> Option<Picture> {
+        images::picture(&self.images, transcript, number)
+    }
+
     fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
         self.items.parts.get(position(item)).cloned().unwrap_or_default()
     }

@@ -86,6 +86,19 @@ fn an_external_agent_answers_in_the_models_place_in_every_miniature_and_setting(
 }
 
 #[test]
+fn an_external_agent_is_given_the_images_that_the_model_would_be_shown() {
+    let suite = declared().load(&files_of("pictures")).unwrap();
+    let native = suite.declared_settings().remove(0);
+    let mine: Setting = "external/mine".parse().unwrap();
+    for item in suite.select(&native, &[], None).unwrap() {
+        let [shown, given] = [&native, &mine].map(|setting| suite.next(item, setting, &Transcript::default()));
+        let (Step::Ask(_, shown), Step::Delegate(given)) = (shown, given) else { panic!("{item}") };
+        assert!(shown.images().next().is_some(), "{item}");
+        assert_eq!(regatta_benchmarks::delegated::asked(&given).unwrap().messages, shown.messages, "{item}");
+    }
+}
+
+#[test]
 fn a_wrong_answer_is_readable_and_a_simulated_model_errs_as_often_as_it_is_told() {
     let suite = declared().load(&files_of("arithmetic")).unwrap();
     let setting: Setting = "shots=0".parse().unwrap();

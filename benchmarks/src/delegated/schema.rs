@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, ItemId, Sampling, Tool, ToolCall, Transcript};
+use regatta_proto::{
+    AgentName, ChatMessage, ChatRequest, ChatRole, Image, ItemId, Sampling, Tool, ToolCall, Transcript,
+};
 use serde_json::{Value, json};
 
 use super::step;
@@ -35,7 +37,10 @@ fn every_field_of_a_task_is_in_the_published_schema_and_required_ones_are_there(
     let call = ToolCall { id: "c".into(), name: "find".into(), arguments: "{}".into() };
     let messages = vec![
         ChatMessage::new(ChatRole::System, "x"),
-        ChatMessage::new(ChatRole::User, "y"),
+        ChatMessage {
+            images: Image::of_base64("R0lGODlh").into_iter().collect(),
+            ..ChatMessage::new(ChatRole::User, "y")
+        },
         ChatMessage { tool_calls: vec![call], ..ChatMessage::new(ChatRole::Assistant, "") },
         ChatMessage { tool_call_id: Some("c".into()), ..ChatMessage::new(ChatRole::Tool, "z") },
     ];

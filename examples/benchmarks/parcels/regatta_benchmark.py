@@ -149,15 +149,27 @@ class Worlds:
         calls = _calls(transcript)
         place = _place(item, transcript)
         stands = [count for count in range(len(calls) + 1) if (place[0], place[1][:count]) in self._kept]
-        world, results = self._kept.pop((place[0], place[1][: stands[-1]])) if stands else (self._make(item), [])
-        try:
-            for call in calls[len(results) :]:
-                arguments = call.parsed()
-                results.append("error: the arguments are no JSON object" if arguments is None else world.call(call.name, arguments))
-        except BaseException:
-            _close(world)
-            raise
-        return world, results
+        if stands:
+            world, results = self._kept.pop((place[0], place[1][: stands[-1]]))
+            try:
+                return world, _play(world, results, calls)
+            except Exception:
+                # Its server may have ended, or forgotten its session, since its last call: a fresh one says whether that was the reason.
+                traceback.print_exc()
+        world = self._make(item)
+        return world, _play(world, [], calls)
+
+
+def _play(world, results, calls):
+    """All results of `calls`, the first of which `world` has given already. A world that fails is closed."""
+    try:
+        for call in calls[len(results) :]:
+            arguments = call.parsed()
+            results.append("error: the arguments are no JSON object" if arguments is None else world.call(call.name, arguments))
+    except BaseException:
+        _close(world)
+        raise
+    return results
 
 
 Seen = collections.namedtuple("Seen", "tools messages")
@@ -233,11 +245,13 @@ class McpServer:
         if self._process is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
-            try:
-                self._process.wait(timeout=2)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            # The client of a container hands the first of these on; killed at once, it would leave the container behind.
+            for end in (self._process.terminate, self._process.kill):
+                try:
+                    self._process.wait(timeout=2)
+                except subprocess.TimeoutExpired:
+                    end()
+            self._process.wait()
             self._process.stdout.close()
         elif "Mcp-Session-Id" in self._headers:
             request = urllib.request.Request(self._url, headers=self._headers, method="DELETE")
@@ -305,14 +319,16 @@ class McpError(Exception):
     """A call that the server refused."""
 
 
-def container(image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534"):
+def container(image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534", env=None):
     """A command for `McpServer`: `image` in a container of its own, without network, within limits, removed when its world is closed.
 
-    `runtime` is docker or podman. The server in it reads standard input and ends with it, so that none is left when the program is killed.
+    `runtime` is docker or podman. Variables of the server are in `env` here: those of `McpServer` are the runtime's. The server reads standard
+    input and ends with it, so that none is left when the program is killed.
     """
     limits = ["--memory", memory, "--memory-swap", memory, "--cpus", str(cpus), "--pids-limit", str(processes)]
     rights = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", user, "--read-only", "--tmpfs", "/tmp"]
-    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, image, *command]
+    variables = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
+    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, *variables, image, *command]
 
 
 class Benchmark:

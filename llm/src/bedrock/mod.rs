@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use aws_sdk_bedrockruntime::Client;
 use bytes::Bytes;
-use regatta_memory::{ByteHolder, HeldBytes};
+use regatta_memory::HeldBytes;
 use regatta_proto::{ChatRequest, Clock, EndpointName, EndpointSpec, ErrorClass};
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
@@ -84,11 +84,11 @@ impl BedrockClient {
         Ok(Prepared { model: model.to_owned(), body })
     }
 
-    /// Sends a chat request once, for `holder`. Of an answer no more is read than `holder` has room for.
+    /// Sends a chat request once. Of an answer no more is read than can be `held` beside what is held already.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer.
-    pub(crate) async fn once(&self, prepared: &Prepared, holder: &ByteHolder) -> Result<Received<Completion>, Failure> {
+    pub(crate) async fn once(&self, prepared: &Prepared, held: HeldBytes) -> Result<Received<Completion>, Failure> {
         let sent_at = Instant::now();
         let total_ms = self.settings.timeouts.total_ms;
         let end = sent_at + Duration::from_millis(total_ms);
@@ -96,7 +96,7 @@ impl BedrockClient {
             let detail = format!("the answer was not complete within {total_ms} ms");
             Failure::unanswered(ErrorClass::Timeout, detail)
         };
-        timeout_at(end, self.answered(prepared, sent_at, holder.read())).await.unwrap_or_else(|_| Err(late()))
+        timeout_at(end, self.answered(prepared, sent_at, held)).await.unwrap_or_else(|_| Err(late()))
     }
 
     async fn answered(

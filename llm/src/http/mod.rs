@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use regatta_memory::{ByteBudget, ByteHolder};
+use regatta_memory::{ByteBudget, HeldBytes};
 use regatta_proto::{
     ChatRequest, ClientFormat, Clock, EndpointKind, EndpointName, EndpointSpec, ErrorClass, Passed, SessionSeed,
 };
@@ -165,13 +165,13 @@ impl HttpClient {
         self.prepared(outgoing.map_err(|problem| self.unsayable(&problem))?)
     }
 
-    /// Sends a chat request once, for `holder`.
+    /// Sends a chat request once. The answer is `held` beside what is held already.
     ///
     /// # Errors
     /// A classified failure, if there is no usable answer, with the usage that was reported before it.
-    pub(crate) async fn once(&self, prepared: &Prepared, holder: &ByteHolder) -> Result<Received<Completion>, Failure> {
+    pub(crate) async fn once(&self, prepared: &Prepared, held: HeldBytes) -> Result<Received<Completion>, Failure> {
         let body = prepared.body.clone();
-        let incoming = self.transport.send(&prepared.url, &prepared.headers, body, holder.read()).await?;
+        let incoming = self.transport.send(&prepared.url, &prepared.headers, body, held).await?;
         if self.stream && incoming.status().is_success() && !is_json(incoming.headers()) {
             self.read_stream(incoming).await
         } else {

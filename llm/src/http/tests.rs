@@ -42,7 +42,7 @@ fn request() -> ChatRequest {
 
 async fn once(spec: &EndpointSpec) -> Result<Completion, Failure> {
     let client = open(spec);
-    Ok(client.once(&client.prepare("m", &request(), None).unwrap(), &client.bytes.holder()).await?.value)
+    Ok(client.once(&client.prepare("m", &request(), None).unwrap(), client.bytes.holder().read()).await?.value)
 }
 
 fn chunk(text: &str) -> String {
@@ -72,7 +72,7 @@ async fn a_connection_serves_one_stream_after_another() {
     let client = open(&streaming(&server));
     let prepared = client.prepare("m", &request(), None).unwrap();
     for _ in 0..10 {
-        client.once(&prepared, &client.bytes.holder()).await.unwrap();
+        client.once(&prepared, client.bytes.holder().read()).await.unwrap();
     }
     assert_eq!((server.seen().len(), server.connections()), (10, 1));
 }
@@ -89,7 +89,7 @@ async fn of_a_stream_only_the_parts_of_the_answer_count() {
     let client = open(&streaming(&server));
     let budget = ByteBudget::new(4 << 20);
     assert!(budget.largest() < 40 * padding.len() as u64);
-    let received = client.once(&client.prepare("m", &request(), None).unwrap(), &budget.holder()).await.unwrap();
+    let received = client.once(&client.prepare("m", &request(), None).unwrap(), budget.holder().read()).await.unwrap();
     assert_eq!(received.value.reply.text.as_deref().map(str::len), Some(40));
     assert!(budget.held_max() < budget.largest(), "{}", budget.held_max());
 }

@@ -67,11 +67,10 @@ pub(crate) async fn picture(
     Path((name, cell, item, number)): Path<(String, u32, u32, usize)>,
 ) -> Result<Response, Problem> {
     let found = session::find(&viewer, &name, cell, item).await?;
-    let pictures = match (found.at.sweep.suite(&found.at.cell), &found.transcript) {
-        (Some(suite), Some(transcript)) => suite.pictures(found.at.item, &found.at.cell.setting, transcript),
-        (None, _) | (_, None) => Vec::new(),
+    let picture = match (found.at.sweep.suite(&found.at.cell), &found.transcript) {
+        (Some(suite), Some(transcript)) => suite.picture(found.at.item, &found.at.cell.setting, transcript, number),
+        (None, _) | (_, None) => None,
     };
-    let picture = pictures.into_iter().nth(number);
     let picture = picture.ok_or_else(|| Problem::missing(format!("the session has no picture {number}")))?;
     Ok(response("image/svg+xml", Some(POLICY_OF_PICTURE), picture.svg.into_bytes()))
 }

@@ -100,6 +100,17 @@ fn one_that_depends_on_earlier_calls_is_not_pure_either() {
 }
 
 #[test]
+fn a_call_that_fails_in_one_process_alone_costs_its_own_session_and_no_other() {
+    let pool = pool_of(
+        r#"if [ "$n" -gt 50 ]; then printf '{"v":1,"id":%s,"error":"gone"}\n' "$n"; else say '{"done":true}'; fi"#,
+    );
+    // One process is asked more often than the other, with which some of its answers are compared.
+    let failed: Vec<Failure> = (0..400).filter_map(|item| ask(&pool, &item.to_string()).err()).collect();
+    assert!(!failed.is_empty());
+    assert!(failed.iter().all(|failure| failure.why == "gone"), "{failed:?}");
+}
+
+#[test]
 fn one_that_loads_otherwise_than_another_is_not_pure() {
     let script = r#"while read -r line; do case "$line" in *'"load"'*) echo "{\"v\":1,\"id\":1,\"answer\":{\"items\":[{\"id\":\"$$\"}]}}" ;; *) echo '{"v":1,"id":2,"answer":{"done":true}}' ;; esac; done"#;
     let (pool, _) = opened(script, limits()).unwrap();

@@ -79,6 +79,11 @@ fn a_person_sees_the_images_of_a_recorded_session_each_once() {
     let data = Image::of(Bytes::from_static(GIF)).unwrap().base64().unwrap();
     assert!(pictures[1].svg.contains(&format!("href=\"data:image/gif;base64,{data}\"")), "{}", pictures[1].svg);
     assert!(pictures[0].text.starts_with("png image of 12 bytes, sha256 "), "{}", pictures[0].text);
+    let alone = [0, 1, 2].map(|number| suite.picture(ItemIndex(0), &setting, &transcript, number));
+    assert_eq!(
+        alone.map(|picture| picture.map(|picture| picture.svg)),
+        [Some(pictures[0].svg.clone()), Some(pictures[1].svg.clone()), None]
+    );
 }
 
 #[test]

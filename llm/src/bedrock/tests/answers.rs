@@ -113,7 +113,7 @@ async fn an_answer_without_end_is_given_up_when_a_call_can_hold_no_more_of_it() 
     // A call holds a quarter of it at most.
     let budget = regatta_memory::ByteBudget::new(1 << 20);
     let prepared = client.prepare(MODEL, &hi()).unwrap();
-    let failure = client.once(&prepared, &budget.holder()).await.unwrap_err();
+    let failure = client.once(&prepared, budget.holder().read()).await.unwrap_err();
     assert_eq!((failure.class, failure.status), (ErrorClass::BadResponse, Some(200)), "{failure:?}");
     assert!(failure.detail.contains("the answer cannot be held"), "{failure:?}");
     assert_eq!(budget.held(), 0);
@@ -125,7 +125,7 @@ async fn an_answer_holds_what_it_takes_once_it_is_parsed() {
     let client = open(&spec(&server));
     let budget = regatta_memory::ByteBudget::new(1 << 20);
     let prepared = client.prepare(MODEL, &hi()).unwrap();
-    let received = client.once(&prepared, &budget.holder()).await.unwrap();
+    let received = client.once(&prepared, budget.holder().read()).await.unwrap();
     let parsed = regatta_memory::parsed_bytes(CALLS.as_bytes());
     assert_eq!((received.held.bytes(), budget.held()), (parsed, parsed));
 }

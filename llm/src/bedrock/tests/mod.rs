@@ -41,8 +41,8 @@ fn message(role: ChatRole, content: &str) -> ChatMessage {
 }
 
 async fn ask(client: &BedrockClient, request: &ChatRequest) -> Result<Completion, Failure> {
-    let holder = regatta_memory::ByteBudget::new(256 << 20).holder();
-    Ok(client.once(&client.prepare(MODEL, request)?, &holder).await?.value)
+    let held = regatta_memory::ByteBudget::new(256 << 20).holder().read();
+    Ok(client.once(&client.prepare(MODEL, request)?, held).await?.value)
 }
 
 /// The result of a plain request to a server that does `step`, and the requests that it got.

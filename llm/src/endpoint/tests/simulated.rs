@@ -1,6 +1,7 @@
 //! Round trips of tool calls: a simulated model's calls arrive unchanged, in every format.
 
 use futures::FutureExt;
+use regatta_memory::ByteBudget;
 use regatta_proto::{Finish, Image, Lane, Reply, SessionSeed, ToolCall, Trial};
 use regatta_simulator::{Config, Script, SimulatedEndpoint};
 
@@ -140,6 +141,32 @@ async fn images_reach_the_model_in_every_format_and_are_no_part_of_what_is_recor
         assert_eq!(called.usage.input, 513, "{kind:?}");
         let recorded = serde_json::to_string(&called).unwrap();
         assert!(recorded.contains("\"format\":\"png\"") && !recorded.contains("iVBORw0KGgo"), "{recorded}");
+    }
+    simulator.shutdown().await;
+}
+
+#[tokio::test]
+async fn the_body_of_a_call_with_images_is_held_while_it_is_under_way_and_refused_where_there_is_no_room_for_it() {
+    let simulator = simulator().await;
+    let mut file = b"GIF89a".to_vec();
+    file.resize(60_000, 0);
+    let mut request = asking("text");
+    for message in &mut request.messages {
+        message.images.extend(Image::of(file.clone().into()));
+    }
+    for stream in [false, true] {
+        let bench = open(&speaking(EndpointKind::Openai, stream, &simulator));
+        let (enough, too_little) = (ByteBudget::new(4 << 20), ByteBudget::new(256 << 10));
+        let holder = enough.holder();
+        let call = ChatCall { model: "scripted", holder: Some(&holder), ..bench.call(&request) };
+        bench.endpoint.chat(call).await.unwrap();
+        assert!(enough.held_max() > request.sent_bytes(), "{} beside the answer", enough.held_max());
+        assert!(enough.held() < 1000, "{} of the answer alone", enough.held());
+        let holder = too_little.holder();
+        let call = ChatCall { model: "scripted", holder: Some(&holder), ..bench.call(&request) };
+        let tries = bench.tries_of(call).await;
+        assert_eq!((tries.len(), tries[0].class), (1, ErrorClass::BadRequest));
+        assert!(tries[0].detail.starts_with("the images of the request cannot be held"), "{}", tries[0].detail);
     }
     simulator.shutdown().await;
 }
