@@ -74,7 +74,15 @@ pub fn step(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest,
     if has_ended(transcript) {
         return Step::Done;
     }
-    Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, request) })
+    delegate(agent, item, task, request)
+}
+
+/// Has `agent` answer `request`. A session whose request it cannot be given is not measured.
+fn delegate(agent: &AgentName, item: &ItemId, task: &str, request: &ChatRequest) -> Step {
+    match input(item, task, request) {
+        Ok(input) => Step::Delegate(DelegatedTask { agent: agent.clone(), input }),
+        Err(problem) => Step::Unfit(problem),
+    }
 }
 
 /// The answer of a session of one answer, whoever gave it; `None` while there is none.

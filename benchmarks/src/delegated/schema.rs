@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use regatta_proto::{AgentName, ChatMessage, ChatRequest, ChatRole, ItemId, Sampling, Tool, ToolCall, Transcript};
+use regatta_proto::{
+    AgentName, ChatMessage, ChatRequest, ChatRole, Image, ItemId, Sampling, Tool, ToolCall, Transcript,
+};
 use serde_json::{Value, json};
 
 use super::step;
@@ -33,9 +35,11 @@ fn every_field_of_a_task_is_in_the_published_schema_and_required_ones_are_there(
     let agent: AgentName = "mine".parse().unwrap();
     let item: ItemId = "item-1".parse().unwrap();
     let call = ToolCall { id: "c".into(), name: "find".into(), arguments: "{}".into() };
+    let png = Image::of_base64("iVBORw0KGgo=").unwrap();
     let messages = vec![
         ChatMessage::new(ChatRole::System, "x"),
         ChatMessage::new(ChatRole::User, "y"),
+        ChatMessage { images: vec![png], ..ChatMessage::new(ChatRole::User, "z") },
         ChatMessage { tool_calls: vec![call], ..ChatMessage::new(ChatRole::Assistant, "") },
         ChatMessage { tool_call_id: Some("c".into()), ..ChatMessage::new(ChatRole::Tool, "z") },
     ];

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use regatta_proto::{AgentName, Event, ItemId, Reply, Role, Transcript};
 
-use super::{input, is_own, reply_of_start};
-use crate::{DelegatedTask, Step};
+use super::{delegate, is_own, reply_of_start};
+use crate::Step;
 
 /// A reply in a conversation, whoever gave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,9 +74,7 @@ pub fn start_of_turn(transcript: &Transcript) -> usize {
 #[must_use]
 pub fn turn(agent: &AgentName, item: &ItemId, task: &str, step: Step) -> Step {
     match step {
-        Step::Ask(Role::Agent, request) => {
-            Step::Delegate(DelegatedTask { agent: agent.clone(), input: input(item, task, &request) })
-        }
+        Step::Ask(Role::Agent, request) => delegate(agent, item, task, &request),
         Step::Ask(Role::User | Role::Environment | Role::Judge, _)
         | Step::Delegate(_)
         | Step::Done
