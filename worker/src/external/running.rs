@@ -155,11 +155,7 @@ impl<'s> Running<'s> {
             (_, 0) => Requests::Others,
             (_, _) => Requests::Model,
         };
-        Course {
-            requests,
-            has_asked_earlier: self.asked_earlier > 0,
-            missed_route: self.missed_route.is_some(),
-        }
+        Course { requests, has_asked_earlier: self.asked_earlier > 0, missed_route: self.missed_route.is_some() }
     }
 
     /// The route of the bridge that the agent asked for in vain.
