@@ -37,7 +37,7 @@ impl Course {
         if self.missed_route && (has_failed || !has_asked) {
             return true;
         }
-        if has_exited && self.has_asked_earlier {
+        if self.has_asked_earlier && (has_exited || ended.how == HowEnded::TooMuchOutput) {
             return false;
         }
         let is_silent = has_exited && ended.output.trim().is_empty();
@@ -86,6 +86,7 @@ mod tests {
     fn an_agent_that_has_asked_in_an_earlier_turn_cannot_leave_the_conversation() {
         assert!(!is_lost(EARLIER, HowEnded::Exited(1), ""));
         assert!(!is_lost(EARLIER, HowEnded::Exited(0), ""));
+        assert!(!is_lost(EARLIER, HowEnded::TooMuchOutput, "xxx"));
         assert!(is_lost(EARLIER, HowEnded::Deadline, ""), "its machine may be slow today");
     }
 }
