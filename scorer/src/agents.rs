@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use regatta_backends::AgentEnd;
+use regatta_benchmarks::delegated;
 use regatta_proto::{ErrorClass, Event, FailedCall, HowEnded, Transcript};
 
 /// Most bytes of standard error that are quoted: its end, where programs say why they gave up.
@@ -12,11 +13,12 @@ const FIELDS_NAMED: usize = 5;
 /// Stands behind a route in the refusal of one that is not served.
 const NOT_SERVED: &str = " is not served";
 
-/// End of the session's last agent; `None` where there was none, or where it ended well and nothing that it asked was refused.
+/// End of the session's last agent; `None` where there was none, or where it ended well and nothing that it asked was refused. In a conversation it
+/// has asked what it asked in any of its turns.
 pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
-    let events = &transcript.events;
-    let ended = events.iter().rev().find_map(|event| match event {
-        Event::Ended(ended) => Some(ended),
+    let events = transcript.events.as_slice();
+    let (at, ended) = events.iter().enumerate().rev().find_map(|(at, event)| match event {
+        Event::Ended(ended) => Some((at, ended)),
         Event::Call(_)
         | Event::Failed(_)
         | Event::Recorded(_)
@@ -24,13 +26,18 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
         | Event::Exchange(_)
         | Event::BenchmarkFailed(_) => None,
     })?;
-    let started = events.iter().rposition(|event| matches!(event, Event::Started(_))).unwrap_or(0);
-    let has_asked = events[started..].iter().any(|event| matches!(event, Event::Call(_) | Event::Failed(_)));
-    let has_begun = has_asked || events[started..].iter().any(|event| matches!(event, Event::Exchange(_)));
+    let before = events.get(..at).unwrap_or_default();
+    let started = before.iter().rposition(|event| matches!(event, Event::Started(_))).unwrap_or(0);
+    // What others of a conversation say between the turns is not the agent's.
+    let last = before.get(started..).unwrap_or_default();
+    let turns = delegated::turns(transcript);
+    let own: Vec<&Event> = turns.iter().flat_map(|turn| turn.events).chain(last).collect();
+    let has_asked = own.iter().any(|event| matches!(event, Event::Call(_) | Event::Failed(_)));
+    let has_begun = last.iter().any(|event| matches!(event, Event::Call(_) | Event::Failed(_) | Event::Exchange(_)));
     let end = |how: String, errors: &str| AgentEnd { how, errors: end_of(errors).to_owned() };
     let how = match ended.how {
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) if has_asked => {
-            return Some(end(format!("ended well, with requests refused for {}", refused(events)?), ""));
+            return Some(end(format!("ended well, with requests refused for {}", refused(&own)?), ""));
         }
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) => "ended well".to_owned(),
         HowEnded::Exited(code) => format!("exited {code}"),
@@ -51,7 +58,7 @@ pub(crate) fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
 }
 
 /// Fields and routes for which requests were refused without having been sent, by name; `None` if there are none.
-fn refused(events: &[Event]) -> Option<String> {
+fn refused(events: &[&Event]) -> Option<String> {
     let mut names = BTreeSet::new();
     for event in events {
         let Event::Failed(FailedCall { tries, asked: None, .. }) = event else { continue };
@@ -146,6 +153,30 @@ mod tests {
         assert_eq!(end(many.to_vec()).as_deref(), Some(expected));
         let of_provider = failed("`x` is wrong, says the provider", Some(Digest::of(b"request")));
         assert_eq!(end(vec![of_provider]), None, "what an endpoint refused is the agent's own affair");
+    }
+
+    #[test]
+    fn in_a_conversation_an_agent_has_asked_what_it_asked_in_any_turn_and_nothing_that_others_said() {
+        let started = || Event::Started(Started { agent: "mine".parse().unwrap(), attempt: 1 });
+        let said = |role| answered(role, ChatRequest::default(), Reply::of_text(Some("yes"), Finish::Stop));
+        let ended = || {
+            let ended = Ended { how: HowEnded::Exited(0), output: "yes".into(), is_cut: false, errors: "".into() };
+            Event::Ended(Box::new(ended))
+        };
+        let how = |events| agent_end(&Transcript { events }).map(|end| end.how);
+        let silent = vec![said(Role::User), started(), ended(), said(Role::User)];
+        assert_eq!(how(silent).as_deref(), Some("ended well and asked nothing"), "the user has said the rest");
+        let refusal = Event::Failed(FailedCall {
+            role: Role::Agent,
+            attempt: 1,
+            model: "sim/any".parse().unwrap(),
+            tries: vec![Try::not_sent(ErrorClass::BadRequest, "`n` asks for several answers".to_owned())],
+            request: None,
+            asked: None,
+        });
+        let first = vec![started(), refusal, said(Role::Agent), ended(), said(Role::User), started(), ended()];
+        assert_eq!(how(first).as_deref(), Some("ended well, with requests refused for `n`"));
+        assert_eq!(how(vec![started(), said(Role::Agent), ended(), said(Role::User), started(), ended()]), None);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Toolbox {
         let (mut tools, mut apis) = (Vec::new(), HashMap::new());
         for app in phone.apps() {
             for api in &app.apis {
-                let name: Arc<str> = tool_name(&app.name, &api.name).into();
+                let name = free_name(&apis, &tool_name(&app.name, &api.name));
                 apis.insert(Arc::clone(&name), (Arc::clone(&app.name), Arc::clone(&api.name)));
                 let description = Some(format!("{}: {}", app.name, api.desc).into());
                 tools.push(Tool { name, description, parameters: Arc::new(schema(api)) });
@@ -55,6 +55,19 @@ pub(crate) fn tool_name(app: &str, api: &str) -> String {
     let is_taken = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let plain = |text: &str| text.chars().map(|c| if is_taken(c) { c } else { '_' }).collect::<String>();
     format!("{}-{}", plain(app), plain(api)).chars().take(NAME_MAX).collect()
+}
+
+/// `name`, or one with a number at its end where another API has it: names that were cut, or had letters that providers do not take, may be equal.
+fn free_name<T>(taken: &HashMap<Arc<str>, T>, name: &str) -> Arc<str> {
+    let mut free = name.to_owned();
+    let mut number = 2_u32;
+    while taken.contains_key(free.as_str()) {
+        let end = format!("_{number}");
+        let kept: String = name.chars().take(NAME_MAX - end.len()).collect();
+        free = kept + &end;
+        number += 1;
+    }
+    free.into()
 }
 
 fn schema(api: &Api) -> Value {
@@ -169,4 +182,23 @@ fn inputs(arguments: &str) -> Option<BTreeMap<Arc<str>, Arc<str>>> {
         other => Some(other.to_string()),
     };
     Some(arguments.into_iter().filter_map(|(key, value)| Some((key.into(), text(value)?.into()))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_apis_are_never_one_tool() {
+        let (twenty, thirty) = ("long".repeat(20), "long".repeat(30));
+        let mut taken = HashMap::new();
+        let mut names = Vec::new();
+        for (app, api) in [("Köln", "go"), ("Käln", "go"), ("Kites", twenty.as_str()), ("Kites", thirty.as_str())] {
+            let name = free_name(&taken, &tool_name(app, api));
+            assert!(taken.insert(Arc::clone(&name), ()).is_none() && name.len() <= NAME_MAX, "{name}");
+            names.push(name.to_string());
+        }
+        assert_eq!(names[..2], ["K_ln-go", "K_ln-go_2"]);
+        assert!(names[2].starts_with("Kites-long") && names[3].ends_with("_2"), "{names:?}");
+    }
 }

@@ -5,6 +5,7 @@ use regatta_memory::ByteBudget;
 use regatta_tests::{Authority, ServerTls};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
@@ -47,6 +48,41 @@ async fn calls_one_after_another_share_a_connection() {
         sent(&transport, &url).await.unwrap();
     }
     assert_eq!((server.seen().len(), server.connections()), (20, 1));
+}
+
+/// Answers one request and closes the connection without having said so; returns once the client has closed its end too.
+async fn answer_and_close(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut read = Vec::new();
+    while !read.ends_with(b"{}") {
+        assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
+    }
+    stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+    stream.shutdown().await.unwrap();
+    stream.read_to_end(&mut read).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_it_was_idle_costs_no_call() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = Url::parse(&format!("http://{}/chat/completions", listener.local_addr().unwrap())).unwrap();
+    let transport =
+        Transport::new(&url, Secret::default(), BEARER, TIMEOUTS, open(), None, Standstill::watch()).unwrap();
+    for _ in 0..3 {
+        let (answer, ()) = tokio::join!(sent(&transport, &url), answer_and_close(&listener));
+        assert_eq!(answer.unwrap().status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_was_sent_on_a_used_connection_may_have_been_billed() {
+    let server = Server::scripted(vec![Step::ok("{}"), Step::Close, Step::ok("{}")]).await;
+    let (transport, url) = transport(&server, TIMEOUTS);
+    sent(&transport, &url).await.unwrap();
+    let failure = sent(&transport, &url).await.unwrap_err();
+    assert!(failure.maybe_billed, "the endpoint has read it");
+    assert_eq!((server.seen().len(), server.connections()), (2, 1), "nothing but Regatta sends it again");
+    sent(&transport, &url).await.unwrap();
 }
 
 #[tokio::test]

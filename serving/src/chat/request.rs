@@ -11,7 +11,7 @@ use super::thoughts;
 use crate::call::{ChatCall, Streaming};
 use crate::content::{Content, PLAIN};
 use crate::error::ApiError;
-use crate::fields::{Fields, Text, parse as read, shallow};
+use crate::fields::{Fields, Text, parse as read, refuse, shallow};
 use crate::reader::Reader;
 use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
 use crate::responses::forms::ToolForms;
@@ -95,7 +95,7 @@ fn fill(
         tool.pass_over(&["cache_control"]);
         tool.finish(reader)?;
     }
-    request.tool_choice = tool_choice(fields, reader, named)?;
+    request.tool_choice = tool_choice(fields, reader)?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     request.output = output(fields, reader)?;
     request.stop = stop(fields)?;
@@ -191,29 +191,31 @@ fn seed(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<u64>, Api
     Ok(seed)
 }
 
-/// Reads `tool_choice`. The name of a function stands where `name` finds it in an object.
-pub(crate) fn tool_choice<'a>(
-    fields: &mut Fields<'a>,
-    reader: &mut Reader,
-    name: fn(&mut Fields<'a>, &mut Reader) -> Result<Arc<str>, ApiError>,
-) -> Result<ToolChoice, ApiError> {
+/// Reads `tool_choice`. The name of a function stands where [`named`] finds it in an object.
+fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
     let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
-    if let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") {
-        return match word.as_ref() {
-            "auto" => Ok(ToolChoice::Auto),
-            "none" => Ok(ToolChoice::None),
-            "required" => Ok(ToolChoice::Required),
-            other => Err(fields.refuse("tool_choice", &format!("is {other:?}; expected auto, none or required"))),
-        };
+    if let Some(choice) = choice_by_word(value)? {
+        return Ok(choice);
     }
     let mut choice = Fields::of(value, "tool_choice".to_owned())?;
     if choice.text("type")?.is_some_and(|kind| kind != "function") {
         reader.pass_on("tool_choice");
         return Ok(ToolChoice::Auto);
     }
-    let name = name(&mut choice, reader)?;
+    let name = named(&mut choice, reader)?;
     choice.finish(reader)?;
     Ok(ToolChoice::Named(name))
+}
+
+/// The choice that a word stands for; `None` for a value that is no text.
+pub(crate) fn choice_by_word(value: &RawValue) -> Result<Option<ToolChoice>, ApiError> {
+    let Ok(Text(word)) = read::<Text<'_>>(value, "tool_choice") else { return Ok(None) };
+    match word.as_ref() {
+        "auto" => Ok(Some(ToolChoice::Auto)),
+        "none" => Ok(Some(ToolChoice::None)),
+        "required" => Ok(Some(ToolChoice::Required)),
+        other => Err(refuse("tool_choice", &format!("is {other:?}; expected auto, none or required"))),
+    }
 }
 
 /// The name of the function that has to be called.

@@ -78,6 +78,8 @@ const TOOLS: &[Probe] = &[
     (r#"{"tools": [{"type": "local_shell"}]}"#, Refused(UNREAD_ANSWER)),
     (r#"{"tools": [{"type": "computer_use_preview"}]}"#, Refused(UNREAD_ANSWER)),
     (r#"{"tool_choice": {"type": "function", "name": "f"}}"#, Carried),
+    (r#"{"tool_choice": {"type": "custom", "name": "f"}}"#, Carried),
+    (r#"{"tool_choice": {"type": "web_search_preview"}}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}}"#, Passed(&["tool_choice"])),
     (r#"{"tool_choice": "required"}"#, Carried),
     (r#"{"tool_choice": "whichever"}"#, Invalid),

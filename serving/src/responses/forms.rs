@@ -2,23 +2,28 @@
 //! every format know, and the client reads calls of them in the form that it expects.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use regatta_proto::Tool;
+use regatta_proto::{Digest, Tool, ToolChoice};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::chat::request::list;
+use crate::chat::request::{choice_by_word, list};
 use crate::error::ApiError;
-use crate::fields::Fields;
+use crate::fields::{Fields, refuse};
 use crate::reader::Reader;
+use crate::refused::PROVIDERS_TOOL;
 use crate::tools::{foreign, function};
 
 /// Argument of a function in the place of a tool whose call is a text.
 const INPUT: &str = "input";
 /// Stands between a namespace and the name of a tool in it.
 const BETWEEN: &str = "__";
+/// Bytes of the longest name of a function that providers take.
+const LONGEST_NAME: usize = 64;
+/// Two tools would be one to the model, and a call of the one might be told as one of the other.
+const SAME_NAME: &str = "has the name that another tool has as a function; rename one of them";
 
 /// The forms in which a client reads calls of its tools, by the names of the functions that the model is offered; functions are not among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -38,26 +43,46 @@ impl ToolForms {
     pub(crate) fn of(&self, name: &str) -> Option<&ToolForm> {
         self.0.get(name)
     }
+
+    /// Adds the form of the tool at `path`, which is called `name` as a function, unless another one of the `names` is.
+    fn add(
+        &mut self,
+        names: &mut BTreeSet<Arc<str>>,
+        (name, form): (&Arc<str>, ToolForm),
+        path: &str,
+    ) -> Result<(), ApiError> {
+        if !names.insert(Arc::clone(name)) {
+            return Err(refuse(path, SAME_NAME));
+        }
+        self.0.insert(Arc::clone(name), form);
+        Ok(())
+    }
 }
 
 /// Reads the tools of a request, and the forms of those that are no functions. A search that the provider runs is left out, and reported: clients
 /// offer it whether or not it can be had, and the model does without.
 pub(super) fn read(tools: Option<&RawValue>, reader: &mut Reader) -> Result<(Vec<Tool>, ToolForms), ApiError> {
-    let (mut offered, mut forms) = (Vec::new(), ToolForms::default());
+    let (mut offered, mut forms, mut names) = (Vec::new(), ToolForms::default(), BTreeSet::new());
     // What else a tool of another form says has no place in a function.
     let mut aside = Reader::new(reader.reading);
     let mut is_verbatim = true;
     for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
-        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
+        let path = format!("tools[{index}]");
+        let mut tool = Fields::of(tool, path.clone())?;
         let kind = tool.text("type")?;
         match kind.as_deref() {
             None | Some("function") => {
-                offered.push(function(tool, "parameters", reader)?);
+                let tool = function(tool, "parameters", reader)?;
+                // Two functions of one name are for the endpoint to judge.
+                if !names.insert(Arc::clone(&tool.name)) && forms.of(&tool.name).is_some() {
+                    return Err(refuse(&path, SAME_NAME));
+                }
+                offered.push(tool);
                 continue;
             }
             Some("custom") => {
                 let tool = with_text(tool, &mut aside)?;
-                forms.0.insert(Arc::clone(&tool.name), ToolForm::Text);
+                forms.add(&mut names, (&tool.name, ToolForm::Text), &path)?;
                 offered.push(tool);
             }
             Some("namespace") => {
@@ -69,13 +94,13 @@ pub(super) fn read(tools: Option<&RawValue>, reader: &mut Reader) -> Result<(Vec
                     let inner = function(inner, "parameters", &mut aside)?;
                     let name = flattened(&namespace, &inner.name);
                     let form = ToolForm::Namespaced { namespace: Arc::clone(&namespace), name: inner.name };
-                    forms.0.insert(Arc::clone(&name), form);
+                    forms.add(&mut names, (&name, form), &path)?;
                     offered.push(Tool { name, ..inner });
                 }
                 tool.finish(&mut aside)?;
                 reader.left_out.insert("tools.namespace");
             }
-            Some(kind) if kind.starts_with("web_search") => {
+            Some(kind) if is_search(kind) => {
                 reader.left_out.insert("tools.web_search");
             }
             Some(kind) => return Err(tool.refuse("type", foreign(kind))),
@@ -88,6 +113,33 @@ pub(super) fn read(tools: Option<&RawValue>, reader: &mut Reader) -> Result<(Vec
         reader.left_out.insert("tools.fields");
     }
     Ok((offered, forms))
+}
+
+fn is_search(kind: &str) -> bool {
+    kind.starts_with("web_search")
+}
+
+/// Reads `tool_choice`. A tool of another form is chosen by the name of its function. A search that has to be made is refused, because the model
+/// would have to do without.
+pub(super) fn choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
+    let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
+    if let Some(choice) = choice_by_word(value)? {
+        return Ok(choice);
+    }
+    let mut choice = Fields::of(value, "tool_choice".to_owned())?;
+    let kind = choice.text("type")?;
+    match kind.as_deref() {
+        None | Some("function" | "custom") => {}
+        Some(kind) if is_search(kind) => return Err(choice.refuse("type", PROVIDERS_TOOL)),
+        Some(_) => {
+            reader.pass_on("tool_choice");
+            return Ok(ToolChoice::Auto);
+        }
+    }
+    let name: Arc<str> = choice.need("name")?;
+    let namespace = choice.text("namespace")?;
+    choice.finish(reader)?;
+    Ok(ToolChoice::Named(namespace.map_or_else(|| Arc::clone(&name), |space| flattened(&space, &name))))
 }
 
 /// A tool whose call is a text, as a function. The model is told of a grammar, and nobody enforces it.
@@ -111,10 +163,16 @@ fn with_text(mut tool: Fields<'_>, aside: &mut Reader) -> Result<Tool, ApiError>
     Ok(Tool { name, description: Some(description.into()), parameters: Arc::new(parameters) })
 }
 
-/// Name of the function that stands for a tool in a namespace.
+/// Name of the function that stands for a tool in a namespace: always the same, and no longer than providers take.
 pub(super) fn flattened(namespace: &str, name: &str) -> Arc<str> {
     let between = if namespace.ends_with(BETWEEN) { "" } else { BETWEEN };
-    format!("{namespace}{between}{name}").into()
+    let whole = format!("{namespace}{between}{name}");
+    if whole.len() <= LONGEST_NAME {
+        return whole.into();
+    }
+    let end = format!("_{}", Digest::of(whole.as_bytes()).short());
+    let kept = whole.floor_char_boundary(LONGEST_NAME - end.len());
+    format!("{}{end}", &whole[..kept]).into()
 }
 
 /// Arguments of the function in the place of a tool that was called with `text`.
@@ -133,7 +191,7 @@ pub(super) fn input(arguments: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use regatta_proto::{Reply, ToolCall, Usage};
+    use regatta_proto::{Passed, Reply, ToolCall, Usage};
 
     use super::*;
     use crate::{Answer, ChatCall, Format, Reading, Stamp, Streaming};
@@ -211,5 +269,48 @@ mod tests {
         assert_eq!(input("x"), "x");
         assert_eq!(input(r#"{"other": 1}"#), r#"{"other": 1}"#);
         assert_eq!(&*flattened("mcp__docs__", "look"), "mcp__docs__look");
+    }
+
+    #[test]
+    fn a_name_that_providers_would_not_take_is_cut_and_stays_one_of_its_own() {
+        let [one, other] = ["a", "b"].map(|last| flattened("mcp__docs", &format!("{}{last}", "é".repeat(60))));
+        assert!(one.len() <= LONGEST_NAME && one.starts_with("mcp__docs__é"), "{one}");
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn two_tools_that_would_be_one_function_are_refused() {
+        let function = r#"{"type": "function", "name": "a__b__c"}"#;
+        let custom = r#"{"type": "custom", "name": "a__b__c"}"#;
+        let inner = |name: &str| format!(r#"{{"type": "function", "name": "{name}"}}"#);
+        let space = |name: &str, tool: &str| {
+            format!(r#"{{"type": "namespace", "name": "{name}", "tools": [{}]}}"#, inner(tool))
+        };
+        let spaces = [space("a", "b__c"), space("a__b", "c")];
+        for (one, other) in [
+            (spaces[0].as_str(), spaces[1].as_str()),
+            (function, spaces[0].as_str()),
+            (spaces[0].as_str(), function),
+            (custom, function),
+            (function, custom),
+        ] {
+            let body = format!(r#"{{"model": "m", "input": "x", "tools": [{one}, {other}]}}"#);
+            let refused = ChatCall::parse(Format::Responses, body.as_bytes(), Reading::Whole).unwrap_err();
+            assert_eq!(refused.message, format!("`tools[1]` {SAME_NAME}"), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_tool_of_another_form_is_chosen_as_its_function_and_a_search_that_must_be_made_is_refused() {
+        let choice = |choice: &str| {
+            let body = format!(r#"{{"model": "m", "input": "x", "tools": {TOOLS}, "tool_choice": {choice}}}"#);
+            ChatCall::parse(Format::Responses, body.as_bytes(), Reading::Whole)
+                .map(|call| (call.request.tool_choice, call.request.passed))
+        };
+        let named = |name: &str| (ToolChoice::Named(name.into()), None::<Arc<Passed>>);
+        assert_eq!(choice(r#"{"type": "custom", "name": "patch"}"#).unwrap(), named("patch"));
+        let look = r#"{"type": "function", "name": "look", "namespace": "mcp__docs"}"#;
+        assert_eq!(choice(look).unwrap(), named("mcp__docs__look"));
+        assert!(choice(r#"{"type": "web_search"}"#).unwrap_err().message.contains(PROVIDERS_TOOL));
     }
 }

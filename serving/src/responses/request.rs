@@ -5,7 +5,7 @@ use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Sampling};
 use super::conversation::conversation;
 use super::forms::{self, ToolForms};
 use crate::call::{ChatCall, Streaming};
-use crate::chat::request::{output_schema, tool_choice};
+use crate::chat::request::output_schema;
 use crate::error::ApiError;
 use crate::fields::{Fields, Text};
 use crate::reader::Reader;
@@ -73,7 +73,7 @@ fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader)
     fields.pass_unless("service_tier", &["\"auto\"", "\"default\""], reader);
     fields.pass_unless("truncation", &["\"disabled\""], reader);
     fields.only("background", &["false"], UNREAD_ANSWER, reader)?;
-    request.tool_choice = tool_choice(fields, reader, |choice, _| choice.need("name"))?;
+    request.tool_choice = forms::choice(fields, reader)?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     if let Some(mut text) = fields.object("text")? {
         text.pass_unless("verbosity", &["\"medium\""], reader);

@@ -1,11 +1,11 @@
 //! The answer that a command leaves in a file, where what it prints is a log.
 
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use super::pipes::Head;
 
@@ -22,9 +22,11 @@ pub(super) fn path(home: &Path) -> PathBuf {
 /// As much of the file as is stored, at most `bytes_max`; `None` if the agent has left none. A link is none: it might lead to what only
 /// the worker may read. Blocks, but not for long.
 pub(super) fn read(home: &Path, bytes_max: usize) -> Option<Head> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    // The directory is the agent's own, which may have put a link in its place.
+    let home = openat(CWD, home, flags | OFlags::DIRECTORY, Mode::empty()).ok()?;
     // A pipe would have no end to wait for.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path(home)).ok()?;
+    let file = File::from(openat(&home, NAME, flags | OFlags::NONBLOCK, Mode::empty()).ok()?);
     let known = file.metadata().ok()?;
     if !known.is_file() || known.nlink() != 1 {
         return None;
@@ -34,4 +36,20 @@ pub(super) fn read(home: &Path, bytes_max: usize) -> Option<Head> {
     let mut answer = Head::new(bytes_max);
     answer.take(&written);
     Some(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_place_of_the_directory_leads_nowhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, link) = (folder.path().join("home"), folder.path().join("link"));
+        std::fs::create_dir(&home).unwrap();
+        std::fs::write(path(&home), "an answer").unwrap();
+        std::os::unix::fs::symlink(&home, &link).unwrap();
+        assert_eq!(read(&home, 100).map(|answer| answer.text().0).as_deref(), Some("an answer"));
+        assert!(read(&link, 100).is_none());
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use regatta_benchmarks::delegated::start_of_turn;
 use regatta_proto::{ExternalAgent, Transcript};
 use serde::Serialize;
 
@@ -11,17 +12,20 @@ const BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes that one start of an agent has recorded, against the limit of its session.
 pub(super) struct Budget {
-    /// Bytes recorded by earlier starts.
+    /// Bytes recorded by earlier starts in the turn that is under way.
     earlier: u64,
-    /// Bytes recorded by this start, plus the most that its own output may have.
+    /// Bytes recorded by this start and in the turns before it, plus the most that its own output may have.
     own: AtomicU64,
 }
 
 impl Budget {
-    /// Counts the bytes of `transcript` as recorded by earlier starts, and reserves room for the output of the next start of `agent`.
+    /// Counts the bytes of `transcript`, those of the turn that is under way as recorded by earlier starts, and reserves room for the output of
+    /// the next start of `agent`.
     pub(super) fn after(transcript: &Transcript, agent: &ExternalAgent) -> Self {
-        let own = AtomicU64::new(agent.output_bytes_max.into());
-        Self { earlier: transcript.events.iter().map(size).sum(), own }
+        let start = start_of_turn(transcript);
+        let turns: u64 = transcript.events.iter().take(start).map(size).sum();
+        let own = AtomicU64::new(turns.saturating_add(agent.output_bytes_max.into()));
+        Self { earlier: transcript.events.iter().skip(start).map(size).sum(), own }
     }
 
     /// True if `bytes` more stay within the session's limit.
@@ -80,6 +84,21 @@ mod tests {
         assert!(!budget.fits(1) && !budget.would_fit_alone(1));
         let crowded = Budget { earlier: left, own: AtomicU64::new(1) };
         assert!(!crowded.fits(BYTES_MAX / 2) && crowded.would_fit_alone(BYTES_MAX / 2));
+    }
+
+    #[test]
+    fn what_an_agent_recorded_in_earlier_turns_is_its_own_and_what_was_lost_in_this_one_is_not() {
+        let agent: ExternalAgent = serde_json::from_str("{}").unwrap();
+        let started = || serde_json::json!({ "started": { "agent": "mine", "attempt": 1 } });
+        let ended =
+            |how: serde_json::Value, output: &str| serde_json::json!({ "ended": { "how": how, "output": output } });
+        let exited = ended(serde_json::json!({ "exited": 0 }), &"x".repeat(1000));
+        let killed = ended(serde_json::json!({ "killed": 9 }), &"x".repeat(100));
+        let events = [started(), exited, started(), killed];
+        let talk: Transcript = serde_json::from_value(serde_json::json!({ "events": events })).unwrap();
+        let budget = Budget::after(&talk, &agent);
+        let own = budget.own.load(Ordering::Relaxed) - u64::from(agent.output_bytes_max);
+        assert!(own > 1000 && (100..1000).contains(&budget.earlier), "{own} {}", budget.earlier);
     }
 
     #[test]

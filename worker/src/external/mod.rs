@@ -10,6 +10,7 @@ mod briefing;
 mod budget;
 mod clock;
 mod container;
+mod course;
 mod desk;
 mod failures;
 mod pipes;
@@ -64,6 +65,10 @@ impl Session<'_> {
         };
         // It would begin anew elsewhere, and has limits of its own.
         self.holder.stay();
+        // It may take long to begin, and what its earlier turns have cost is paid.
+        if transcript.calls().next().is_some() {
+            self.checkpoint.keep(transcript);
+        }
         let Some(last_start) = self.hand_over_after.checked_sub(longest(agent)).filter(|time| !time.is_zero()) else {
             let (startup_s, deadline_s, hand_over_after) = (agent.startup_s, agent.deadline_s, self.hand_over_after);
             tracing::error!(
@@ -109,6 +114,11 @@ impl Session<'_> {
                 return Some(not_measured(Cause::AgentLost));
             }
             let budget = Arc::new(Budget::after(transcript, agent));
+            if !budget.fits(0) && !budget.would_fit_alone(0) {
+                tracing::warn!(agent = %name, %item, "an external agent has recorded so much in its turns that it gets no further one");
+                self.leave_out(task, transcript);
+                return None;
+            }
             if !budget.fits(0) {
                 tracing::error!(agent = %name, %item, "earlier starts of an external agent left no room for what it does");
                 return Some(not_measured(Cause::AgentLost));
@@ -144,6 +154,14 @@ impl Session<'_> {
                 HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => return None,
             }
         }
+    }
+
+    /// Records a turn in which the agent says nothing, because its own earlier ones left no room.
+    fn leave_out(&self, task: &DelegatedTask, transcript: &mut Transcript) {
+        let started = Started { agent: task.agent.clone(), attempt: self.attempt.number() };
+        let errors = "its earlier turns left no room for another one".into();
+        let ended = AgentEnded { how: HowEnded::TooMuchOutput, output: "".into(), is_cut: true, errors };
+        transcript.events.extend([Event::Started(started), Event::Ended(Box::new(ended))]);
     }
 
     /// Remembers whether agents of the cell come to anything.
@@ -232,7 +250,7 @@ impl Session<'_> {
         }
         let ruin = match running.ruin() {
             None if running.is_at_a_loss() && has_done_its_own(ended.how) => Some(Cause::RequestRefused),
-            None if running.is_broken(has_failed(agent, ended.how)) || (running.is_idle() && is_silent(&ended)) => {
+            None if running.course().is_lost(has_failed(agent, ended.how), &ended) => {
                 self.log_lost(task, &ended, running.missed_route());
                 Some(Cause::AgentLost)
             }
@@ -262,12 +280,6 @@ async fn until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-/// `true` if the agent ended by itself and left no answer. Without a request either, it is a program that does not run as it should: one that asks
-/// nobody and answers all the same is scored, because it may have rules instead of a model.
-fn is_silent(ended: &AgentEnded) -> bool {
-    matches!(ended.how, HowEnded::Exited(_)) && ended.output.trim().is_empty()
 }
 
 /// `true` if the agent says by the way it ended that it did not do what it was to do.

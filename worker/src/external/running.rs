@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::budget::{Budget, size};
 use super::clock::Clock;
+use super::course::{Course, Requests};
 use super::desk::{Note, over};
 use super::recorded::{Recorded, Replayed, key};
 use super::stop::Stop;
@@ -46,8 +47,10 @@ pub(super) struct Running<'s> {
     asked_earlier: u32,
     /// Calls refused to this start without having been made, as far as they are recorded.
     refused: u32,
-    /// Number of times that each request was asked.
+    /// Number of times that each request was asked in this start.
     repeats: HashMap<Digest, u32>,
+    /// The same of the turns before it: what is asked again in another turn is another sample, as if a model were asked.
+    repeats_earlier: HashMap<Digest, u32>,
     /// Number of the agent's next action. Actions are recorded in this order, however long they take: a score must not depend on who
     /// answers first, and the n-th answer of a transcript is that to the n-th request.
     numbers: u32,
@@ -85,12 +88,13 @@ impl<'s> Running<'s> {
         transcript: &'s mut Transcript,
         budget: Arc<Budget>,
     ) -> Self {
+        let repeats_earlier = asked_in_turns(transcript);
         Self {
             session,
             agent,
             stop,
             recorded: Recorded::of(transcript),
-            asked_earlier: asked_in_turns(transcript),
+            asked_earlier: repeats_earlier.values().sum(),
             transcript,
             clock: Clock::start(seconds(agent.startup_s), seconds(agent.deadline_s)),
             interrupt: session.interrupt.child_token(),
@@ -98,6 +102,7 @@ impl<'s> Running<'s> {
             asked: 0,
             refused: 0,
             repeats: HashMap::new(),
+            repeats_earlier,
             numbers: 0,
             recorded_to: 0,
             under_way: BTreeMap::new(),
@@ -143,14 +148,14 @@ impl<'s> Running<'s> {
         self.numbers == 0
     }
 
-    /// `true` if the agent came to nothing for reasons that say nothing about its model: it failed before it had asked its model for the
-    /// first time, or it missed a route of the bridge and failed or asked nothing else.
-    pub(super) const fn is_broken(&self, has_failed: bool) -> bool {
-        let has_asked = self.asked > 0;
-        match self.missed_route {
-            Some(_) => has_failed || !has_asked,
-            None => has_failed && !has_asked,
-        }
+    /// The requests of the agent so far.
+    pub(super) const fn course(&self) -> Course {
+        let requests = match (self.numbers, self.asked) {
+            (0, _) => Requests::None,
+            (_, 0) => Requests::Others,
+            (_, _) => Requests::Model,
+        };
+        Course { requests, has_asked_earlier: self.asked_earlier > 0, missed_route: self.missed_route.is_some() }
     }
 
     /// The route of the bridge that the agent asked for in vain.
@@ -225,6 +230,7 @@ impl<'s> Running<'s> {
         if self.transcript.calls().next().is_some() {
             session.checkpoint.keep(self.transcript);
         }
+        let repeat = repeat + self.repeats_earlier.get(&key).copied().unwrap_or_default();
         let meter = session.meter();
         self.meters.insert(number, Arc::clone(&meter));
         self.clock.asked();
@@ -334,12 +340,24 @@ impl<'s> Running<'s> {
     }
 }
 
-/// Number of calls that an agent asked for in those of its turns that are over.
-fn asked_in_turns(transcript: &Transcript) -> u32 {
-    let is_asked = |event: &&Event| matches!(event, Event::Call(_) | Event::Failed(FailedCall { asked: Some(_), .. }));
-    let turns = delegated::turns(transcript);
-    let asked = turns.iter().flat_map(|turn| turn.events).filter(is_asked).count();
-    u32::try_from(asked).unwrap_or(u32::MAX)
+/// Number of times that an agent asked each request in those of its turns that are over.
+fn asked_in_turns(transcript: &Transcript) -> HashMap<Digest, u32> {
+    let mut asked = HashMap::new();
+    for event in delegated::turns(transcript).iter().flat_map(|turn| turn.events) {
+        let key = match event {
+            Event::Call(call) => key(&call.request).0,
+            Event::Failed(FailedCall { asked: Some(asked), .. }) => *asked,
+            // A refusal was never asked of a model.
+            Event::Failed(_)
+            | Event::Started(_)
+            | Event::Recorded(_)
+            | Event::Exchange(_)
+            | Event::Ended(_)
+            | Event::BenchmarkFailed(_) => continue,
+        };
+        *asked.entry(key).or_default() += 1;
+    }
+    asked
 }
 
 const fn seconds(seconds: u32) -> Duration {
@@ -361,4 +379,34 @@ fn answered(call: &Call) -> Answered {
 fn tell(reply: oneshot::Sender<Result<Answered, Refused>>, told: Result<Answered, Refused>) {
     // The agent may have gone.
     let _ = reply.send(told);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_was_asked_in_earlier_turns_counts_and_what_is_under_way_does_not() {
+        let call = |role: &str, text: &str| {
+            json!({ "call": {
+                "role": role, "attempt": 1, "model": "sim/a", "request": { "messages": [{ "role": "user", "content": text }] },
+                "reply": { "text": "x", "finish": "stop" }, "usage": { "input": 0, "output": 0 }, "cost": null, "latency_us": 0,
+            } })
+        };
+        let started = || json!({ "started": { "agent": "mine", "attempt": 1 } });
+        let exited = || json!({ "ended": { "how": { "exited": 0 }, "output": "x" } });
+        let asked = |text: &str| {
+            key(&serde_json::from_value(json!({ "messages": [{ "role": "user", "content": text }] })).unwrap()).0
+        };
+        let refused = json!({ "failed": { "role": "agent", "attempt": 1, "model": "sim/a", "tries": [] } });
+        let failed =
+            json!({ "failed": { "role": "agent", "attempt": 1, "model": "sim/a", "tries": [], "asked": asked("b") } });
+        let first = [call("user", "a"), started(), call("agent", "a"), refused, failed, call("agent", "a"), exited()];
+        let second = [call("user", "a"), started(), call("agent", "a")];
+        let events = [&first[..], &second].concat();
+        let talk: Transcript = serde_json::from_value(json!({ "events": events })).unwrap();
+        assert_eq!(asked_in_turns(&talk), HashMap::from([(asked("a"), 2), (asked("b"), 1)]));
+    }
 }

@@ -5,6 +5,7 @@ mod office;
 mod cluster;
 mod commands;
 mod containers;
+mod conversations;
 mod ending;
 mod pods;
 mod records;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{
     DataError, DelegatedTask, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, ToolAnswer,
-    ToolRequest, Verdicts,
+    ToolRequest, Verdicts, delegated,
 };
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -18,6 +18,9 @@ use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use serde_json::json;
 
 use crate::stage::Stage;
+
+/// Setting in which an agent has two turns.
+const TALK: &str = "external/mine/talk";
 
 /// A suite whose items are tasks for an agent: the item's name is the text of its task.
 struct Errands {
@@ -38,8 +41,12 @@ impl Suite for Errands {
         vec!["cook".parse().unwrap()]
     }
 
-    fn next(&self, item: ItemIndex, _: &Setting, transcript: &Transcript) -> Step {
-        match transcript.events.last() {
+    fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
+        let talks = setting.as_str() == TALK;
+        if talks && delegated::turns(transcript).len() >= 2 {
+            return Step::Done;
+        }
+        match transcript.events.last().filter(|_| !talks) {
             Some(Event::Ended(ended)) if !matches!(ended.how, HowEnded::Killed(_) | HowEnded::Interrupted) => {
                 Step::Done
             }
@@ -252,6 +259,15 @@ fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
         agents: BTreeMap::from([("mine".parse().unwrap(), agent)]),
         models: vec![model("sim/oracle")],
         price_sources: vec![PriceSource::Spec],
+    }
+}
+
+/// Has the agent do sessions of two turns.
+pub(super) fn talking(lock: &mut SweepLock) {
+    let setting: Setting = TALK.parse().unwrap();
+    for benchmark in lock.benchmarks.values_mut() {
+        benchmark.settings = vec![setting.clone()];
+        benchmark.items = BTreeMap::from([(setting.clone(), 1)]);
     }
 }
 
