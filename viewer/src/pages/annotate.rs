@@ -131,6 +131,7 @@ async fn save(
                 let authors = viewer.authors.clone();
                 let authors = authors.ok_or_else(|| Problem::refused("nobody knows here who annotates"))?;
                 let number = authors.begin(asker, &path).await?;
+                let annotation = stored::after(&known, annotation);
                 let (place, blobs, sweep) = (annotated.place.clone(), blobs.clone(), sweep.clone());
                 // A task of its own: a client that goes away leaves no note without its end.
                 let storing = tokio::spawn(async move {
