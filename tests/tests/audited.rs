@@ -244,6 +244,13 @@ async fn a_run_that_has_ended_is_audited_by_rescoring_it_and_only_the_audit_is_p
     assert_eq!(asked, BTreeSet::from(["dear/oracle"]));
     assert_eq!(number(&summary["audits"][0]["audited"]), 160.0);
     assert_eq!(read(&to, "results.jsonl"), read(&directory, "results.jsonl"));
+
+    // A larger audit later has half of its bill there.
+    let (further, larger) = (folder.join("further"), AUDIT.replace("share: 0.2", "share: 0.4"));
+    rescore(&to, &written(folder, "larger", &larger), &further, &[]).await;
+    let (part, further) = (&summary["audits"][0], &document(&further, "summary.json")["audits"][0]);
+    assert_eq!(number(&further["audited"]), 320.0);
+    assert!(part.get("cost_of_all").is_some() && further.get("cost_of_all").is_none(), "{further}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

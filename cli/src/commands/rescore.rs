@@ -18,7 +18,7 @@ use regatta_proto::{
     Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepLock, SweepState,
     Transcript, WorkerId,
 };
-use regatta_scorer::Rescoring;
+use regatta_scorer::{Bill, Rescoring};
 use tempfile::TempDir;
 
 use self::difference::Difference;
@@ -235,7 +235,8 @@ async fn conclude(
     if run.state(&sweep).await? == SweepState::Running {
         let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &sweep);
         old.visit(&sweep, &mut rescoring).await?;
-        rescoring.carry_over(run.ledger()).await?;
+        let bill = if goes_on { Bill::Carried } else { Bill::Elsewhere };
+        rescoring.carry_over(run.ledger(), bill).await?;
         if goes_on {
             run.enter_judges(old.run.ledger().costs_by_judge(&old.sweep.id).await?, &sweep).await?;
         }
