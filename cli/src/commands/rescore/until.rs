@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_deciding::further_audits;
 use regatta_proto::{BenchmarkName, Margin, Money, SweepLock, SweepSpec, SweepState};
-use regatta_scorer::{Measures, Summary};
+use regatta_scorer::{AuditedNumber, Measures, Summary};
 
 use super::{NOT_AGREED, Place, Rescored, Round, once};
 use crate::args::RescoreArgs;
@@ -163,7 +163,9 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64)
             let definition = of_benchmark.and_then(|of| of.definition(&row.setting, metric.evaluator, &metric.metric));
             let Some((low, high)) = definition.and_then(|of| of.low.zip(of.high)) else { continue };
             corrected += 1;
-            let half = (audited.estimate.high - audited.estimate.low) / 2.0 / (high - low);
+            // The longer side: at an end of the scale the other one is cut off.
+            let AuditedNumber { value, low: from, high: to } = audited.estimate;
+            let half = (value - from).max(to - value) / (high - low);
             let Some(needed) = further_audits(audited.items as usize, half, wanted) else { continue };
             is_open = true;
             // Of what is drawn some may have no verdict; as many may be missing of what is drawn next.
@@ -226,6 +228,15 @@ mod tests {
         };
         assert_eq!(shares.into_values().collect::<Vec<_>>(), [128.0 / 400.0]);
         assert_eq!(growth_of(ALL, 9.0), Growth::Exhausted);
+    }
+
+    #[test]
+    fn an_interval_that_the_end_of_the_scale_cuts_off_is_as_wide_as_its_other_side() {
+        let mut run = run(0.25, 5.5);
+        let audited = run.summary.rows[0].metrics[0].estimate.audited.as_mut().unwrap();
+        audited.estimate = AuditedNumber { value: 0.99, low: 0.935, high: 1.0 };
+        let growth = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap();
+        assert!(matches!(growth, Growth::More(_)), "{growth:?}");
     }
 
     #[test]
