@@ -97,7 +97,8 @@ mod tests {
             let known = read(&blobs, &sweep).await.unwrap();
             add(&blobs, &sweep, &after(&known, annotation(second, "ann", mark))).await.unwrap();
             let all = read(&blobs, &sweep).await.unwrap();
-            let said = all.latest().into_values().flat_map(|people| people.into_values()).map(|(_, of)| of.mark);
+            let said =
+                all.latest().into_values().flat_map(std::collections::BTreeMap::into_values).map(|(_, of)| of.mark);
             assert_eq!(said.collect::<Vec<_>>(), [annotation(0, "ann", mark).mark]);
         }
         let bob = after(&read(&blobs, &sweep).await.unwrap(), annotation(20, "bob", "right"));
