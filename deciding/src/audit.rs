@@ -86,20 +86,24 @@ const GROWTH: f64 = 1.05;
 const MOST_GROWTH: f64 = 4.0;
 /// Part by which an interval of *n* audited items has to be narrower than wanted, times √*n*.
 const LUCK: f64 = 2.0;
+/// Items in which an error has to be looked for, times its rate, so that it is seen in 95 % of the audits.
+const SEEN: f64 = 3.0;
 
-/// Number of items to audit so that half of the interval is at most `wanted`, after the audit of `audited` ones left it at `half`. `None` where it
-/// is narrow enough.
+/// Number of items to audit so that half of the interval is at most `wanted`, after the audit of `audited` ones left it at `half`; both are parts of
+/// the scale. `None` where it is narrow enough.
 ///
 /// An interval may be narrow by luck, and whoever stops for that reason has intervals that hold too rarely. So it has to be narrower than `wanted`
-/// by a part that shrinks with the square root of the items.
+/// by a part that shrinks with the square root of the items. And where all audited items have the same score, it says little of how many have
+/// another: so many are audited at least that scores which move the mean by `wanted` are seen.
 #[must_use]
 pub fn further_audits(audited: usize, half: f64, wanted: f64) -> Option<usize> {
     let n = audited as f64;
     let surely = half * (1.0 + LUCK / n.sqrt());
-    if surely <= wanted {
+    let least = SEEN / wanted;
+    if surely <= wanted && n >= least {
         return None;
     }
-    let growth = (GROWTH * (surely / wanted).powi(2)).min(MOST_GROWTH);
+    let growth = (GROWTH * (surely / wanted).powi(2)).max(least / n).min(MOST_GROWTH);
     Some(((n * growth).ceil() as usize).max(audited + 1))
 }
 

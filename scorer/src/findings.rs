@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::finish::{GroupResult, is_simulated};
 use crate::statistics::{Audited, GapMeans, audited_difference};
 use crate::summary::{JudgeSpending, per};
+use crate::verdicts::is_paid_elsewhere;
 
 /// Findings of the audits by one judge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,8 +26,8 @@ pub struct AuditFindings {
     /// Cost of the audit. Absent where one of its models judges something else too, because bills do not tell what they are for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostSum>,
-    /// Cost if it had judged all sessions, from that of those that it did; absent where that is unknown, and where it judged another share of
-    /// one benchmark and setting than of another, because bills do not tell what each has cost.
+    /// Cost if it had judged all sessions, from that of those that it did; absent where that is unknown, where another sweep has paid for some of
+    /// its verdicts, and where it judged another share of one benchmark and setting than of another, because bills do not tell what each has cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_of_all: Option<Money>,
     /// Audits that are missing. Absent where there are none.
@@ -124,7 +125,7 @@ pub(crate) fn findings(sweep: &Sweep, groups: &[GroupResult], spent: &[JudgeSpen
             sessions,
             cost,
             cost_of_all: cost
-                .filter(|_| are_alike(&shares))
+                .filter(|_| are_alike(&shares) && is_paid_here(judge, spent))
                 .and_then(|cost| per(cost, audited as f64 / sessions as f64)),
             missing: missing(its()),
             differences: differences(&its().collect::<Vec<_>>(), sweep.lock.level),
@@ -173,6 +174,13 @@ fn are_alike(parts: &[(u64, u64)]) -> bool {
     let shares =
         || parts.iter().filter(|(_, sessions)| *sessions > 0).map(|(audited, all)| *audited as f64 / *all as f64);
     shares().fold(f64::INFINITY, f64::min) * 1.1 >= shares().fold(0.0, f64::max)
+}
+
+/// `true` if no other sweep has paid for verdicts of `judge`.
+fn is_paid_here(judge: &Judge, spent: &[JudgeSpending]) -> bool {
+    let members = judge.ids();
+    let mut its = spent.iter().filter(|of| members.contains(&&of.judge));
+    !its.any(|of| of.served.iter().any(|served| is_paid_elsewhere(served)))
 }
 
 /// Cost of all that `judge` was asked in audits, if its models are asked nothing else.
@@ -227,5 +235,20 @@ mod tests {
         assert!(are_alike(&[(30, 300), (29, 298), (0, 0)]));
         assert!(!are_alike(&[(30, 40), (200, 2_000)]), "thirty items at least are audited of each");
         assert!(!are_alike(&[(0, 40), (200, 2_000)]));
+    }
+
+    #[test]
+    fn what_judging_all_would_cost_is_not_told_from_a_part_of_the_bill() {
+        let judge = Judge::Plain("dear/oracle".parse().unwrap());
+        let spent = |judge: &str, served: &[&str]| JudgeSpending {
+            judge: judge.parse().unwrap(),
+            served: served.iter().map(|&label| label.to_owned()).collect(),
+            usage: regatta_proto::Usage::default(),
+            cost: CostSum::default(),
+        };
+        let kept = ["oracle", "oracle (kept verdicts, paid elsewhere)"];
+        assert!(!is_paid_here(&judge, &[spent("dear/oracle", &kept)]));
+        assert!(is_paid_here(&judge, &[spent("dear/oracle", &["oracle", "oracle (kept verdicts)"])]));
+        assert!(is_paid_here(&judge, &[spent("cheap/oracle", &kept), spent("dear/oracle", &["oracle"])]));
     }
 }

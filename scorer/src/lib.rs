@@ -69,4 +69,5 @@ pub use summary::{
     PairFamily, PairedRatio, Pass, Percentiles, Provider, Quality, Rank, Ranking, RatioOfRun, Reruns, SequencePoint,
     SequenceRelation, SessionCounts, Spending, Standing, Summary, SummaryMetric, Test, Tradeoff,
 };
+pub use verdicts::Bill;
 pub use wanted::WantedVerdicts;

@@ -11,7 +11,7 @@ use regatta_proto::{
 };
 
 use crate::scorer::{Scorer, ScorerError};
-use crate::verdicts::{Known, LOOKS_MAX, Open, Put, Subject, enter, puts};
+use crate::verdicts::{Bill, Known, LOOKS_MAX, Open, Put, Subject, enter, puts};
 
 /// Needs of sessions that are scored again: verdicts that its ledger has, and questions that nobody has answered.
 pub struct Rescoring<'a> {
@@ -124,12 +124,12 @@ impl<'a> Rescoring<'a> {
         self.known.len()
     }
 
-    /// Writes the known verdicts `into` the ledger of the new sweep, as of the judges that gave them.
+    /// Writes the known verdicts `into` the ledger of the new sweep, as of the judges that gave them, whose `bill` is another one.
     ///
     /// # Errors
     /// When the ledger fails.
-    pub fn carry_over<'b>(&'b self, into: &'b Ledger) -> BoxFuture<'b, Result<(), ScorerError>> {
-        Box::pin(self.known.keep(self.new, into))
+    pub fn carry_over<'b>(&'b self, into: &'b Ledger, bill: Bill) -> BoxFuture<'b, Result<(), ScorerError>> {
+        Box::pin(self.known.keep(self.new, into, bill))
     }
 }
 

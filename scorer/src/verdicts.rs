@@ -136,8 +136,8 @@ impl Known {
         by_judge
     }
 
-    /// Writes every verdict `into` the ledger of `sweep`, as of the judges that gave them, and for nothing: they were paid elsewhere.
-    pub(crate) async fn keep(&self, sweep: &Sweep, into: &Ledger) -> Result<(), ScorerError> {
+    /// Writes every verdict `into` the ledger of `sweep`, as of the judges that gave them. They cost nothing here: their `bill` is another one.
+    pub(crate) async fn keep(&self, sweep: &Sweep, into: &Ledger, bill: Bill) -> Result<(), ScorerError> {
         let mut by_judge: BTreeMap<&ModelRef, Vec<(Digest, Verdict)>> = BTreeMap::new();
         for (put, verdict) in &self.verdicts {
             by_judge.entry(&put.to).or_default().push((put.digest, verdict.clone()));
@@ -147,7 +147,7 @@ impl Known {
             verdicts.sort_by_key(|(digest, _)| *digest);
             for chunk in verdicts.chunks(KEPT_AT_ONCE) {
                 number += 1;
-                let outcome = kept(sweep, judge, chunk, number)?;
+                let outcome = kept(sweep, judge, chunk, (number, bill))?;
                 into.save_judged(vec![Judged { answerer: answerer(sweep, judge)?, outcome }]).await?;
             }
         }
@@ -185,18 +185,39 @@ impl Known {
     }
 }
 
+/// The bill for verdicts that a sweep keeps from another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bill {
+    /// The sweep has it too.
+    Carried,
+    /// The other sweep's alone.
+    Elsewhere,
+}
+
+/// End of the label of whoever gave verdicts that another sweep has paid for.
+const PAID_ELSEWHERE: &str = " (kept verdicts, paid elsewhere)";
+
+/// `true` if the label `served` is that of verdicts that another sweep has paid for.
+pub(crate) fn is_paid_elsewhere(served: &str) -> bool {
+    served.ends_with(PAID_ELSEWHERE)
+}
+
 /// The report of `judge` that these verdicts are kept by.
 fn kept(
     sweep: &Sweep,
     judge: &ModelRef,
     verdicts: &[(Digest, Verdict)],
-    number: u32,
+    (number, bill): (u32, Bill),
 ) -> Result<JudgeOutcome, ScorerError> {
+    let end = match bill {
+        Bill::Carried => " (kept verdicts)",
+        Bill::Elsewhere => PAID_ELSEWHERE,
+    };
     Ok(JudgeOutcome {
         sweep: sweep.id.clone(),
         lock: sweep.digest,
         judge: judge.clone(),
-        served: format!("{} (kept verdicts)", judge.model),
+        served: format!("{}{end}", judge.model),
         verdicts: verdicts.to_vec(),
         unanswered: Vec::new(),
         attempt: AttemptId::new(format!("kept-{number}")).map_err(regatta_catalog::CatalogError::from)?,

@@ -10,7 +10,7 @@ use regatta_catalog::Sweep;
 use regatta_proto::{Cell, Digest, ItemIndex, ModelRef, Transcript, Verdict};
 
 use crate::scorer::ScorerError;
-use crate::verdicts::{Known, Put, Subject, puts};
+use crate::verdicts::{Bill, Known, Put, Subject, puts};
 
 /// Verdicts of a sweep's judges, as far as they have been fetched.
 pub struct WantedVerdicts<'s> {
@@ -61,6 +61,6 @@ impl<'s> WantedVerdicts<'s> {
     /// # Errors
     /// When the ledger fails.
     pub fn keep<'b>(&'b self, into: &'b Ledger) -> BoxFuture<'b, Result<(), ScorerError>> {
-        Box::pin(self.known.keep(self.sweep, into))
+        Box::pin(self.known.keep(self.sweep, into, Bill::Carried))
     }
 }

@@ -244,6 +244,13 @@ async fn a_run_that_has_ended_is_audited_by_rescoring_it_and_only_the_audit_is_p
     assert_eq!(asked, BTreeSet::from(["dear/oracle"]));
     assert_eq!(number(&summary["audits"][0]["audited"]), 160.0);
     assert_eq!(read(&to, "results.jsonl"), read(&directory, "results.jsonl"));
+
+    // A larger audit later has half of its bill there.
+    let (further, larger) = (folder.join("further"), AUDIT.replace("share: 0.2", "share: 0.4"));
+    rescore(&to, &written(folder, "larger", &larger), &further, &[]).await;
+    let (part, further) = (&summary["audits"][0], &document(&further, "summary.json")["audits"][0]);
+    assert_eq!(number(&further["audited"]), 320.0);
+    assert!(part.get("cost_of_all").is_some() && further.get("cost_of_all").is_none(), "{further}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -312,6 +319,8 @@ async fn an_audit_grows_until_its_values_are_known_well_enough_and_buys_what_one
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();
     let (spec, directory) = (written(folder, "plain", ""), folder.join("plain"));
+    let of_another_judge = read(folder, "plain.yaml").replace("cheap/noisy-0.3", "cheap/noisy-0.1");
+    std::fs::write(&spec, of_another_judge).unwrap();
     run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
     let said =
         rescore(&directory, &written(folder, "audited", AUDIT), &folder.join("again"), &["--until", "8pp"]).await;
@@ -333,6 +342,11 @@ async fn an_audit_grows_until_its_values_are_known_well_enough_and_buys_what_one
     for model in ["sim/oracle", "sim/noisy-0.4"] {
         assert_eq!(headline(&whole, model)["audited"], headline(last, model)["audited"], "{model}");
     }
-    let cost = |summary: &Value| number(&summary["judging"]["cost"]["known"]);
-    assert_eq!(summaries.iter().map(cost).sum::<f64>(), cost(&whole));
+    for part in ["judging", "audits"] {
+        assert_eq!(last[part], whole[part], "the bill of the last round is that of all of them");
+    }
+    let spent = dollars(number(&last["judging"]["cost"]["known"]));
+    assert!(said.contains(&format!("rounds asked for {spent}, ")), "{said}");
+    let (last, whole) = (&rounds[rounds.len() - 1], document(&at_once, "rescored.json"));
+    assert_eq!(document(last, "rescored.json"), whole, "changes are those from the run that was there before");
 }

@@ -121,6 +121,9 @@ async fn what_is_annotated_on_the_pages_of_a_deployment_is_fetched_with_the_swee
     }
     let shown = asked(&deployment, "GET", &session, "").await;
     assert!(shown.contains("says operator") && shown.contains("left out"), "{shown}");
+    let log = deployment.run(&["audit", "--json"]).await.unwrap();
+    let log = String::from_utf8_lossy(&log.stdout).into_owned();
+    assert_eq!(log.matches("\"annotate\"").count(), 2, "{log}");
 
     let (_, directory) = deployment.finish(&sweep).await.unwrap();
     let lines = std::fs::read_to_string(directory.join("annotations.jsonl")).unwrap();

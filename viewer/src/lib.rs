@@ -132,6 +132,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         authors: access.authors(),
     };
     let access = Arc::new(access);
+    let turns = Turns::default();
     let pages = Router::new()
         .route("/ui/", get(pages::runs::show))
         .route("/ui/money", get(pages::money::of_all))
@@ -149,12 +150,13 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         .route("/ui/runs/{run}/sessions/{cell}/{item}", get(pages::session::show))
         .route("/ui/runs/{run}/sessions/{cell}/{item}/transcript", get(pages::files::transcript))
         .route("/ui/runs/{run}/sessions/{cell}/{item}/pictures/{number}", get(pages::files::picture))
-        .layer(middleware::from_fn_with_state(Turns::default(), turns::take));
+        .layer(middleware::from_fn_with_state(turns.clone(), turns::take));
     // Streams hold nothing but their connection, and have a limit of their own.
     let streams =
         Router::new().route("/ui/events", get(live::of_all)).route("/ui/runs/{run}/events", get(live::of_run));
-    // A form may come slowly, and holds no turn until it is there.
+    // A form may come slowly, and holds no turn until it is there. Then all annotations of the run are read for it, as for a page.
     let annotate = post(pages::annotate::annotate)
+        .layer(middleware::from_fn_with_state(turns, turns::take))
         .layer(middleware::from_fn_with_state(pages::annotate::FORM, forms::read))
         .layer(middleware::from_fn(access::of_a_page));
     let steer = post(pages::steering::steer)

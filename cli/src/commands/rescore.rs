@@ -18,7 +18,7 @@ use regatta_proto::{
     Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepLock, SweepState,
     Transcript, WorkerId,
 };
-use regatta_scorer::Rescoring;
+use regatta_scorer::{Bill, Rescoring};
 use tempfile::TempDir;
 
 use self::difference::Difference;
@@ -56,8 +56,19 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     Ok(of_state(rescored.state))
 }
 
+/// A round of a rescoring in rounds, each of which scores the run of the one before.
+#[derive(Clone, Copy)]
+struct Round<'r> {
+    /// Audits that it makes, instead of those of the spec.
+    shares: &'r Shares,
+    /// Directory of the run that the first round has scored; `None` in that round.
+    first: Option<&'r Path>,
+}
+
 /// A run that was scored again.
 struct Rescored {
+    /// The run that it was scored from.
+    from: Place,
     directory: PathBuf,
     state: SweepState,
     lock: SweepLock,
@@ -81,9 +92,8 @@ impl Rescored {
     }
 }
 
-/// Scores the run again, with audits of these `shares` instead of those of the spec. `None` where judges would have to be asked, and nobody has
-/// agreed to that.
-async fn once(args: &RescoreArgs, shares: Option<&Shares>) -> anyhow::Result<Option<Rescored>> {
+/// Scores the run again, by itself or as a round. `None` where judges would have to be asked, and nobody has agreed to that.
+async fn once(args: &RescoreArgs, round: Option<Round<'_>>) -> anyhow::Result<Option<Rescored>> {
     let place = Place::find(args).await?;
     let directory = args.output.clone().unwrap_or_else(|| place.output.clone());
     let old = Run::open(&place.directory, trust_wish(args)).await?;
@@ -92,9 +102,10 @@ async fn once(args: &RescoreArgs, shares: Option<&Shares>) -> anyhow::Result<Opt
         trust::tell_of_foreign(&args.run);
     }
     let mut loaded = wish::spec(args, &old.run, &old.sweep).await.map_err(bad_configuration)?;
-    if let Some(shares) = shares {
+    if let Some(Round { shares, .. }) = round {
         shares.enter(&mut loaded.spec, &old.sweep.lock)?;
     }
+    let first = round.and_then(|round| round.first);
     let planned = Planned::from(wish::copy(&loaded), rights.benchmarks).await?;
     refuse_other_items(&old.sweep, &planned.sweep)?;
     let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &planned.sweep);
@@ -116,14 +127,14 @@ async fn once(args: &RescoreArgs, shares: Option<&Shares>) -> anyhow::Result<Opt
         Some(dollars) => wish::with_budget(loaded, spent, dollars)?,
         None => loaded,
     };
-    let state = conclude(args, &old, loaded, &directory).await?;
-    let difference = Difference::between(&place.directory, &directory)?;
+    let state = conclude(args, &old, loaded, &directory, first.is_some()).await?;
+    let difference = Difference::between(first.unwrap_or(&place.directory), &directory)?;
     let path = directory.join(CHANGES);
     regatta_files::write(&path, serde_json::to_vec_pretty(&difference)?)
         .with_context(|| format!("failed to write {}", path.display()))?;
     let lock = planned.sweep.lock.clone();
     let difference = if args.json { serde_json::to_string_pretty(&difference)? } else { difference.render() };
-    Ok(Some(Rescored { directory, state, lock, difference, is_json: args.json }))
+    Ok(Some(Rescored { from: place, directory, state, lock, difference, is_json: args.json }))
 }
 
 fn trust_wish(args: &RescoreArgs) -> Wish<'_> {
@@ -202,8 +213,15 @@ fn price(sweep: &Sweep, rescoring: &Rescoring<'_>) -> (u64, String) {
     (all.calls, text)
 }
 
-/// Records the old sessions in the new directory, has judges asked, and writes the reports.
-async fn conclude(args: &RescoreArgs, old: &Run, loaded: Loaded, directory: &Path) -> anyhow::Result<SweepState> {
+/// Records the old sessions in the new directory, has judges asked, and writes the reports. What judges have cost the old run is a part of the new
+/// one's bill if that `goes_on` with it.
+async fn conclude(
+    args: &RescoreArgs,
+    old: &Run,
+    loaded: Loaded,
+    directory: &Path,
+    goes_on: bool,
+) -> anyhow::Result<SweepState> {
     let leaving = Leaving::on_signals()?;
     // The new run is no more trusted than the old one.
     let rights = old.run.rights.clone();
@@ -217,7 +235,11 @@ async fn conclude(args: &RescoreArgs, old: &Run, loaded: Loaded, directory: &Pat
     if run.state(&sweep).await? == SweepState::Running {
         let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &sweep);
         old.visit(&sweep, &mut rescoring).await?;
-        rescoring.carry_over(run.ledger()).await?;
+        let bill = if goes_on { Bill::Carried } else { Bill::Elsewhere };
+        rescoring.carry_over(run.ledger(), bill).await?;
+        if goes_on {
+            run.enter_judges(old.run.ledger().costs_by_judge(&old.sweep.id).await?, &sweep).await?;
+        }
         // Every session is recorded before anything is dispatched, so that no agent is asked.
         old.record(&run, &sweep).await?;
     }

@@ -54,6 +54,18 @@ impl Authors for ApiSteering {
             owner.as_str().parse().ok()
         })
     }
+
+    fn begin<'a>(&'a self, asker: &'a Asker, path: &'a str) -> BoxFuture<'a, Result<u64, Refused>> {
+        Box::pin(async move {
+            let certificate = asker.extensions.get::<PeerCertificate>();
+            let begun = self.readers.begin_annotation(asker.token.as_deref(), certificate, path).await;
+            begun.map_err(|(status, reason)| Refused { status, reason })
+        })
+    }
+
+    fn end<'a>(&'a self, number: u64, path: &'a str, failure: Option<&'a str>) -> BoxFuture<'a, ()> {
+        self.readers.end_annotation(number, path, failure)
+    }
 }
 
 /// The request that `order` is at the API.

@@ -83,7 +83,7 @@ pub(super) async fn pass(State(gate): State<Gate>, mut request: Request, next: N
     };
     let number = match guard.coordinator.ledger.begin_audit(entry, None).await {
         Ok(number) => number,
-        Err(error) => return unwritten(&error),
+        Err(error) => return unwritten(&error).into_response(),
     };
     let (ledger, begun) = (guard.coordinator.ledger.clone(), subject.clone());
     // A task of its own: a client that goes away leaves nothing half done.
@@ -117,10 +117,10 @@ fn too_many(principal: &Principal) -> Refusal {
     Refusal { status: StatusCode::TOO_MANY_REQUESTS, problem }
 }
 
-fn unwritten(error: &LedgerError) -> Response {
+fn unwritten(error: &LedgerError) -> Refusal {
     tracing::error!(%error, "failed to write to the audit log");
     let problem = "the audit log cannot be written, so nothing was done; try again".to_owned();
-    Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem }.into_response()
+    Refusal { status: StatusCode::SERVICE_UNAVAILABLE, problem }
 }
 
 /// The result of a request, with the response, whose body was read where it tells a reason.
@@ -189,6 +189,36 @@ impl Guard {
         let result = AuditResult { at: now, outcome, subject, detail: String::new() };
         let written = self.coordinator.ledger.begin_audit(entry, Some(result)).await;
         written.inspect_err(|error| tracing::error!(%error, "failed to write a login to the audit log")).is_ok()
+    }
+
+    /// Writes to the audit log that `principal` is about to annotate what is at `path` of the pages. Returns the number of the entry.
+    pub(super) async fn begin_annotation(&self, principal: &Principal, path: &str) -> Result<u64, Refusal> {
+        let now = self.coordinator.clock.now();
+        if !self.rates.admit_change(&principal.owner, now) {
+            let refusal = too_many(principal);
+            self.note_refusal(Some(principal), &Method::POST, path, &refusal).await;
+            return Err(refusal);
+        }
+        let entry = NewAuditEntry {
+            at: now,
+            actor: principal.owner.to_string(),
+            credential: text(&principal.credential.to_string()),
+            action: "annotate".to_owned(),
+            subject: text(path),
+        };
+        self.coordinator.ledger.begin_audit(entry, None).await.map_err(|error| unwritten(&error))
+    }
+
+    /// Adds to the entry `number` that the annotation is stored, or the reason for which it is not.
+    pub(super) async fn end_annotation(&self, number: u64, path: &str, failure: Option<&str>) {
+        let (outcome, detail) = match failure {
+            None => (AuditOutcome::Done, String::new()),
+            Some(why) => (AuditOutcome::Failed, text(why)),
+        };
+        let result = AuditResult { at: self.coordinator.clock.now(), outcome, subject: text(path), detail };
+        if let Err(error) = self.coordinator.ledger.end_audit(number, result).await {
+            tracing::error!(number, %error, "failed to write a result to the audit log");
+        }
     }
 
     /// Writes a refusal to the audit log, unless there were many lately; then it is counted. A log that cannot be written leaves it refused.

@@ -154,6 +154,33 @@ impl Readers {
         })
     }
 
+    /// Writes to the audit log that whoever shows `token` or `certificate` is about to annotate what is at `path` of the pages. Returns the number
+    /// of the entry.
+    ///
+    /// # Errors
+    /// The status and the reason for which nothing is to be done: they may not submit, ask too often, or the log cannot be written.
+    pub fn begin_annotation<'a>(
+        &'a self,
+        token: Option<&'a str>,
+        certificate: Option<&'a PeerCertificate>,
+        path: &'a str,
+    ) -> BoxFuture<'a, Result<u64, (StatusCode, String)>> {
+        Box::pin(async move {
+            let principal = self.identified(token, certificate).await;
+            let Some(principal) = principal.filter(|principal| principal.scopes.allow(Scope::Submit)) else {
+                let problem = "sessions are annotated with a token, or a certificate, that may submit";
+                return Err((StatusCode::FORBIDDEN, problem.to_owned()));
+            };
+            let begun = self.0.begin_annotation(&principal, path).await;
+            begun.map_err(|Refusal { status, problem }| (status, problem))
+        })
+    }
+
+    /// Adds to the entry `number` of the audit log that the annotation is stored, or the reason for which it is not.
+    pub fn end_annotation<'a>(&'a self, number: u64, path: &'a str, failure: Option<&'a str>) -> BoxFuture<'a, ()> {
+        Box::pin(self.0.end_annotation(number, path, failure))
+    }
+
     async fn identified(&self, token: Option<&str>, certificate: Option<&PeerCertificate>) -> Option<Principal> {
         let mut headers = HeaderMap::new();
         if let Some(token) = token {

@@ -6,6 +6,7 @@ use std::io;
 
 use axum::body::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::SignedDuration;
 use regatta_backends::{BlobError, Blobs};
 use regatta_proto::{Digest, SweepId};
 
@@ -31,6 +32,13 @@ pub(crate) async fn read(blobs: &Blobs, sweep: &SweepId) -> Result<Annotations, 
     let lines: Vec<Option<Bytes>> = lines.try_collect().await?;
     let lines: Vec<Bytes> = lines.into_iter().flatten().collect();
     Ok(Annotations::parse(&lines.join(b"\n".as_slice())))
+}
+
+/// `annotation` with a time after those of the person's annotations that are `known`, though another coordinator's clock may have been ahead.
+pub(crate) fn after(known: &Annotations, annotation: Annotation) -> Annotation {
+    let before = known.lines.iter().filter(|(_, of)| of.by == annotation.by).filter_map(|(_, of)| of.at).max();
+    let next = before.and_then(|at| at.checked_add(SignedDuration::from_nanos(1)).ok());
+    Annotation { at: annotation.at.max(next), ..annotation }
 }
 
 /// Adds `annotation`, which has a time, to those of `sweep`.
@@ -80,5 +88,20 @@ mod tests {
         let marks: Vec<_> = people.values().map(|(_, of)| (of.by.as_str(), of.mark.unwrap().as_str())).collect();
         assert_eq!(marks, [("ann", "right"), ("bob", "wrong")]);
         assert!(read(&blobs, &"another".parse().unwrap()).await.unwrap().lines.is_empty());
+    }
+
+    #[tokio::test]
+    async fn who_changes_an_annotation_has_the_last_word_though_the_clock_is_behind() {
+        let (blobs, sweep) = (Blobs::memory(), "s".parse().unwrap());
+        for (second, mark) in [(60, "wrong"), (10, "right"), (90, "unsure")] {
+            let known = read(&blobs, &sweep).await.unwrap();
+            add(&blobs, &sweep, &after(&known, annotation(second, "ann", mark))).await.unwrap();
+            let all = read(&blobs, &sweep).await.unwrap();
+            let said =
+                all.latest().into_values().flat_map(std::collections::BTreeMap::into_values).map(|(_, of)| of.mark);
+            assert_eq!(said.collect::<Vec<_>>(), [annotation(0, "ann", mark).mark]);
+        }
+        let bob = after(&read(&blobs, &sweep).await.unwrap(), annotation(20, "bob", "right"));
+        assert_eq!(bob, annotation(20, "bob", "right"), "nobody else's time counts");
     }
 }

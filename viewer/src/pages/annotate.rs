@@ -59,7 +59,8 @@ pub(crate) async fn annotate(
     let session = name_of(&located)?;
     let rated = located.rated_score();
     let annotation = Annotation { at: Some(viewer.clock.now()), ..given.annotation(by, session, rated)? };
-    save(annotated, annotation).await?;
+    let path = address::session(&run.name, cell.index, *item);
+    save(&viewer, &asker, (annotated, path), annotation).await?;
     let of = |(item, cell)| format!("{}{}", address::session(&run.name, cell, item), wanted.context());
     let here = format!("{}#annotation", of((*item, cell.index)));
     let to = match given.then.as_str() {
@@ -100,8 +101,13 @@ fn news(annotation: &Annotation, known: &Annotations) -> News {
     }
 }
 
-/// Adds the annotation to the others, unless the person's last one says the same.
-async fn save(annotated: &AnnotatedRun, annotation: Annotation) -> Result<(), Problem> {
+/// Adds the annotation to the others of the session at the path, unless the person's last one says the same.
+async fn save(
+    viewer: &Viewer,
+    asker: &Asker,
+    (annotated, path): (&AnnotatedRun, String),
+    annotation: Annotation,
+) -> Result<(), Problem> {
     let found = match &annotated.place {
         AnnotationPlace::File(path) => {
             let path = path.clone();
@@ -122,8 +128,19 @@ async fn save(annotated: &AnnotatedRun, annotation: Annotation) -> Result<(), Pr
                     let full = format!("the sweep has {STORED_MAX} annotations, and takes no more");
                     return Err(Problem::too_large(full));
                 }
-                let added = stored::add(blobs, sweep, &annotation).await;
-                added.map_err(|error| Problem::unsaved(&annotated.place, &error))?;
+                let authors = viewer.authors.clone();
+                let authors = authors.ok_or_else(|| Problem::refused("nobody knows here who annotates"))?;
+                let number = authors.begin(asker, &path).await?;
+                let annotation = stored::after(&known, annotation);
+                let (place, blobs, sweep) = (annotated.place.clone(), blobs.clone(), sweep.clone());
+                // A task of its own: a client that goes away leaves no note without its end.
+                let storing = tokio::spawn(async move {
+                    let added = stored::add(&blobs, &sweep, &annotation).await;
+                    let failure = added.as_ref().err().map(|error| regatta_proto::causes(error));
+                    authors.end(number, &path, failure.as_deref()).await;
+                    added.map_err(|error| Problem::unsaved(&place, &error))
+                });
+                storing.await??;
             }
             found
         }

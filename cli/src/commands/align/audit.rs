@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::ratings::Ratings;
 use crate::commands::compare::number;
 use crate::exit::BadConfiguration;
-use crate::plain_table::plain_table;
+use crate::plain_table::{fitted, plain_table};
 use crate::results::ResultLine;
 
 /// Intervals of fewer rated sessions cover too rarely where people and judge differ in a few of them alone.
@@ -251,7 +251,7 @@ impl Audits {
             cells.push(row.audited.as_ref().map_or_else(|| "–".to_owned(), worth));
             table.add_row(cells);
         }
-        format!("{} ({}), as people would have it\n{table}", self.score, self.evaluator)
+        format!("{} ({}), as people would have it\n{}", self.score, self.evaluator, fitted(table))
     }
 
     /// Sentences on what the estimates stand on.
@@ -355,6 +355,7 @@ mod tests {
         let shown = found.render();
         assert!(shown.starts_with("success (official), as people would have it\n"), "{shown}");
         assert!(shown.contains("60.0") && shown.contains("48.0 [") && shown.contains("50 of 100"), "{shown}");
+        assert!(shown.lines().all(|line| line.trim_end().chars().count() <= 100), "as wide as a terminal: {shown}");
         let notes = found.notes();
         assert!(notes.len() == 1 && notes[0].contains("a random sample"), "{notes:?}");
     }

@@ -1,7 +1,8 @@
 //! `regatta rescore --until`: an audit that grows until the values that it corrects are known well enough.
 //!
 //! Each round scores the run of the round before, with a larger audit. An audit draws the items with the lowest digests, so that a larger one has
-//! the smaller one in it: what was asked before is known, and the rounds buy what one audit of the last size would have bought.
+//! the smaller one in it: what was asked before is known, and the rounds buy what one audit of the last size would have bought. Each has the bills
+//! of those before it in its own, so that the last one says what its verdicts have cost, and a budget is of all together.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,9 +11,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_deciding::further_audits;
 use regatta_proto::{BenchmarkName, Margin, Money, SweepLock, SweepSpec, SweepState};
-use regatta_scorer::{Measures, Summary};
+use regatta_scorer::{AuditedNumber, Measures, Summary};
 
-use super::{NOT_AGREED, Rescored, once};
+use super::{NOT_AGREED, Place, Rescored, Round, once};
 use crate::args::RescoreArgs;
 use crate::exit::{BadConfiguration, of_state};
 use crate::output;
@@ -71,14 +72,15 @@ enum Growth {
 
 /// Rescores in rounds until half of the interval of each corrected value is at most `wanted`, or everything is audited, or the budget is used.
 pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result<ExitCode> {
-    let budget = args.budget;
-    let (mut shares, mut spent, mut rounds) = (Shares::First, Money::ZERO, 0_u32);
-    let mut first: Option<PathBuf> = None;
+    let (mut shares, mut rounds) = (Shares::First, 0_u32);
+    let mut begun: Option<(Place, PathBuf)> = None;
     loop {
-        let Some(rescored) = once(&args, Some(&shares)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
+        let first = begun.as_ref().map(|(from, _)| from.directory.as_path());
+        let round = Round { shares: &shares, first };
+        let Some(rescored) = once(&args, Some(round)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
         rounds += 1;
         let summary = Summary::from_json(&read(&rescored.directory, "summary.json")?)?;
-        spent += summary.judging.cost.known;
+        let spent = summary.judging.cost.known;
         let growth = match rescored.state {
             SweepState::Complete | SweepState::Incomplete => {
                 let measures = Measures::from_json(&read(&rescored.directory, "measures.json")?)?;
@@ -101,15 +103,14 @@ pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result
             }
             Growth::More(next) => next,
         };
-        args.budget = budget.map(|dollars| dollars - spent.dollars());
-        if args.budget.is_some_and(|left| left <= 0.0) {
+        if args.budget.is_some_and(|dollars| dollars <= spent.dollars()) {
             tell(&rescored, &format!("the budget is used before every value is known to ±{wanted}"), rounds, spent);
             return Ok(of_state(SweepState::StoppedByBudget));
         }
-        let directory = rescored.directory;
-        args.output = Some(numbered(first.as_deref().unwrap_or(&directory), rounds + 1));
+        let Rescored { from, directory, .. } = rescored;
         args.run = directory.to_str().context("the directory of a run has a name that is not text")?.to_owned();
-        first.get_or_insert(directory);
+        let (_, first) = begun.get_or_insert((from, directory));
+        args.output = Some(numbered(first, rounds + 1));
         shares = Shares::Next(next);
     }
 }
@@ -152,18 +153,24 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64)
         of_lock.filter_map(|(name, of)| Some((name.clone(), of.audit.as_ref()?.share))).collect();
     let (mut corrected, mut is_open, mut grows) = (0, false, false);
     for row in &summary.rows {
-        let items = lock.benchmarks.get(&row.benchmark).and_then(|of| of.items.get(&row.setting));
-        let (Some(items), Some(share)) = (items, shares.get_mut(&row.benchmark)) else { continue };
+        let of_row = lock.benchmarks.get(&row.benchmark);
+        let audit = of_row.and_then(|of| Some((of.audit.as_ref()?, *of.items.get(&row.setting)?)));
+        let (Some((audit, items)), Some(share)) = (audit, shares.get_mut(&row.benchmark)) else { continue };
+        let drawn = audit.items_of(items as usize);
         for metric in row.metrics.iter().filter(|metric| metric.headline) {
             let Some(audited) = &metric.estimate.audited else { continue };
             let of_benchmark = measures.benchmarks.get(&row.benchmark);
             let definition = of_benchmark.and_then(|of| of.definition(&row.setting, metric.evaluator, &metric.metric));
             let Some((low, high)) = definition.and_then(|of| of.low.zip(of.high)) else { continue };
             corrected += 1;
-            let half = (audited.estimate.high - audited.estimate.low) / 2.0 / (high - low);
+            // The longer side: at an end of the scale the other one is cut off.
+            let AuditedNumber { value, low: from, high: to } = audited.estimate;
+            let half = (value - from).max(to - value) / (high - low);
             let Some(needed) = further_audits(audited.items as usize, half, wanted) else { continue };
             is_open = true;
-            let wider = (needed as f64 / f64::from(*items)).min(ALL);
+            // Of what is drawn some may have no verdict; as many may be missing of what is drawn next.
+            let wider = (drawn as f64 * needed as f64) / (f64::from(audited.items) * f64::from(items));
+            let wider = wider.min(ALL);
             if wider > *share {
                 *share = wider;
                 grows = true;
@@ -221,6 +228,25 @@ mod tests {
         };
         assert_eq!(shares.into_values().collect::<Vec<_>>(), [128.0 / 400.0]);
         assert_eq!(growth_of(ALL, 9.0), Growth::Exhausted);
+    }
+
+    #[test]
+    fn an_interval_that_the_end_of_the_scale_cuts_off_is_as_wide_as_its_other_side() {
+        let mut run = run(0.25, 5.5);
+        let audited = run.summary.rows[0].metrics[0].estimate.audited.as_mut().unwrap();
+        audited.estimate = AuditedNumber { value: 0.99, low: 0.935, high: 1.0 };
+        let growth = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap();
+        assert!(matches!(growth, Growth::More(_)), "{growth:?}");
+    }
+
+    #[test]
+    fn an_audit_without_some_of_its_verdicts_grows_by_what_these_would_have_told() {
+        let mut run = run(0.25, 5.5);
+        // Of the 100 items that are drawn.
+        run.summary.rows[0].metrics[0].estimate.audited.as_mut().unwrap().items = 60;
+        let growth = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap();
+        let name = "worfbench".parse().unwrap();
+        assert_eq!(growth, Growth::More(BTreeMap::from([(name, 0.35)])), "84 would do, of 140 that are drawn");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use regatta_proto::{
     Attempt, AttemptId, AttemptTotals, CellIndex, ItemId, ItemIndex, OpenAttempt, Outcome, SessionKey, SessionOutcome,
     SweepState,
 };
-use regatta_scorer::{Past, Rescoring};
+use regatta_scorer::{Bill, Past, Rescoring};
 
 use super::Change;
 use super::mark::Part;
@@ -187,7 +187,7 @@ impl Embedded {
         for (key, row) in wanted.values() {
             self.carry_ended(key, row).await?;
         }
-        rescoring.carry_over(&self.ledger).await?;
+        rescoring.carry_over(&self.ledger, Bill::Carried).await?;
         Ok(())
     }
 

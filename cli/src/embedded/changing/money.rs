@@ -1,6 +1,6 @@
 //! Money of the old sweep that no session of it tells of: what judges have cost, and what a process may have spent that died.
 
-use regatta_backends::{AttemptRow, AttemptState, Judged};
+use regatta_backends::{AttemptRow, AttemptState, JudgeCosts, Judged};
 use regatta_catalog::Sweep;
 use regatta_proto::{AccountId, Answerer, AttemptId, CostSum, JudgeOutcome, ModelRef, Money};
 
@@ -10,9 +10,15 @@ use crate::embedded::Embedded;
 impl Embedded {
     /// Enters what judges have cost that `new` has too. Nobody knows for which sessions, so it is all kept. Returns what the others have cost.
     pub(super) async fn carry_judges(&self, old: &Sweep, new: &Sweep) -> anyhow::Result<CostSum> {
+        self.enter_judges(self.ledger.costs_by_judge(&old.id).await?, new).await
+    }
+
+    /// Enters what `judges` have cost elsewhere as spent for `new`, if it has them too. Repeating it changes nothing. Returns what the others have
+    /// cost.
+    pub(crate) async fn enter_judges(&self, judges: Vec<JudgeCosts>, new: &Sweep) -> anyhow::Result<CostSum> {
         let mut left_out = CostSum::default();
         let mut carried = Vec::new();
-        for costs in self.ledger.costs_by_judge(&old.id).await? {
+        for costs in judges {
             let endpoint = new.lock.endpoints.get(&costs.judge.endpoint);
             let Some(endpoint) = endpoint.filter(|_| new.lock.judge(&costs.judge).is_some()) else {
                 left_out += costs.cost;

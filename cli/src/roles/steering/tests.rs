@@ -234,3 +234,28 @@ async fn who_may_submit_annotates_under_the_name_of_the_owner_and_readers_do_not
     let nobody = Asker { token: None, extensions: axum::http::Extensions::new() };
     assert_eq!(desk.authors.name(&nobody).await, None);
 }
+
+#[tokio::test]
+async fn the_audit_log_has_who_annotated_which_session_and_whether_it_was_stored() {
+    let desk = Desk::open().await;
+    let begin = async |number: u8, path: &str| {
+        let asker = Asker { token: Some(token(number).text().to_owned()), extensions: axum::http::Extensions::new() };
+        desk.authors.begin(&asker, path).await
+    };
+    let (first, second) = ("/ui/runs/s/sessions/0/0", "/ui/runs/s/sessions/0/1");
+    let stored = begin(ALICE, first).await.unwrap();
+    desk.authors.end(stored, first, None).await;
+    let failed = begin(BOB, second).await.unwrap();
+    desk.authors.end(failed, second, Some("the bucket is away")).await;
+    assert_eq!(begin(CAROL, first).await.unwrap_err().status, StatusCode::FORBIDDEN);
+    let log = desk.ledger.audit(None, 100).await.unwrap();
+    let told = log.into_iter().rev().filter_map(|row| Some((row.actor, row.action, row.subject, row.result?)));
+    let told: Vec<String> = told
+        .map(|(actor, action, subject, result)| {
+            format!("{actor} {action} {subject} {:?} {}", result.outcome, result.detail)
+        })
+        .collect();
+    let expected =
+        [format!("alice annotate {first} Done "), format!("bob annotate {second} Failed the bucket is away")];
+    assert_eq!(told, expected);
+}
