@@ -99,7 +99,7 @@ async fn the_official_phone_has_33_tools_and_the_true_calls_of_an_item_are_a_suc
     let (used_app, used_api) = (gold["used_app"].as_array().unwrap(), gold["used_api"].as_array().unwrap());
     let call = |(app, call): (&Value, &Value)| {
         let (api, arguments) = call.as_object().unwrap().iter().next().unwrap();
-        json!([format!("{}.{api}", app.as_str().unwrap()), arguments])
+        json!([format!("{}-{api}", app.as_str().unwrap()), arguments])
     };
     let calls: Value = used_app.iter().zip(used_api).map(call).collect();
     let (_process, url) = apps(&folder).await;
