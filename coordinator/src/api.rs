@@ -184,6 +184,7 @@ impl IntoResponse for CoordinatorError {
             | Self::Concurrency { .. }
             | Self::Ledger(
                 LedgerError::BudgetNotRaised { .. }
+                | LedgerError::OutOfRange { .. }
                 | LedgerError::QuotaExceeded { .. }
                 | LedgerError::StorageExceeded { .. }
                 | LedgerError::TooManyTokens { .. }

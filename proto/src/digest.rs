@@ -15,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 #[cfg_attr(feature = "schema", schemars(with = "String"))]
 pub struct Digest([u8; 32]);
 
-/// A text that is not 64 hexadecimal digits.
+/// A text that is not 64 hexadecimal digits in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a digest is 64 hexadecimal digits, found {0:?}")]
+#[error("a digest is 64 hexadecimal digits in lower case, found {0:?}")]
 pub struct ParseDigestError(String);
 
 /// Writes plain data as the JSON that keys and digests are computed from.
@@ -97,8 +97,13 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = ParseDigestError;
     fn from_str(text: &str) -> Result<Self, ParseDigestError> {
+        let problem = || ParseDigestError(text.to_owned());
+        // Two texts of one digest would be two names of one file.
+        if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            return Err(problem());
+        }
         let mut bytes = [0; 32];
-        hex::decode_to_slice(text, &mut bytes).map_err(|_| ParseDigestError(text.to_owned()))?;
+        hex::decode_to_slice(text, &mut bytes).map_err(|_| problem())?;
         Ok(Self(bytes))
     }
 }
@@ -117,6 +122,16 @@ impl From<Digest> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_digest_is_read_from_the_text_that_it_is_written_as_and_from_no_other() {
+        let text = "0a".repeat(32);
+        assert_eq!(text.parse::<Digest>().unwrap().to_string(), text);
+        for other in [text.to_uppercase(), text.replacen('a', "A", 1), text[1..].to_owned(), format!("{text}0")] {
+            let error = other.parse::<Digest>().unwrap_err().to_string();
+            assert_eq!(error, format!("a digest is 64 hexadecimal digits in lower case, found {other:?}"));
+        }
+    }
 
     /// A digest of nothing would equal every other one.
     #[test]

@@ -229,6 +229,9 @@ async fn a_token_that_makes_no_sense_is_not_made() {
     assert_eq!(make("../alice", &["read"], json!({})).await, 422);
     assert_eq!(make("alice", &["read"], json!({ "expires_at": "1960-01-01T00:00:00Z" })).await, 422);
     assert_eq!(make("alice", &["read"], json!({ "token": "x" })).await, 422);
+    for quota in [json!({ "budget": u64::MAX, "sessions": 1 }), json!({ "budget": 1, "sessions": u64::MAX })] {
+        assert_eq!(make("alice", &["read"], json!({ "quota": quota })).await, 422);
+    }
     assert_eq!(make("alice", &["read"], json!({})).await, 200);
     assert_eq!(make("alice", &["read"], json!({})).await, 409);
 }
