@@ -21,6 +21,8 @@ pub(crate) struct Reading<'a> {
     context: ReadContext<'a>,
     events: Events,
     first_token: Option<Duration>,
+    /// The answer is over: bytes that came with its end, and after it, are no part of it.
+    is_over: bool,
     /// All bytes before the first event, because they may be a whole answer, or an error, that its headers do not announce.
     eventless: Option<BytesMut>,
 }
@@ -33,6 +35,7 @@ impl<'a> Reading<'a> {
             context,
             events: Events::default(),
             first_token: None,
+            is_over: false,
             eventless: Some(BytesMut::new()),
         }
     }
@@ -48,7 +51,10 @@ impl<'a> Reading<'a> {
             match read(&mut *self.reader, &event, &self.context) {
                 Ok(Part::Answer) => drop(self.first_token.get_or_insert(at)),
                 Ok(Part::Other) => {}
-                Ok(Part::End) => return Ok(true),
+                Ok(Part::End) => {
+                    self.is_over = true;
+                    return Ok(true);
+                }
                 Err(failure) => return Err(self.kept(failure)),
             }
         }
@@ -82,6 +88,7 @@ impl<'a> Reading<'a> {
         broken: Option<Failure>,
     ) -> Result<Completion, Failure> {
         if broken.is_none()
+            && !self.is_over
             && let Some(event) = self.events.last()
         {
             self.eventless = None;

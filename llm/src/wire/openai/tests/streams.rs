@@ -51,6 +51,19 @@ fn the_first_token_is_the_first_piece_of_text_thought_or_call() {
 }
 
 #[test]
+fn what_follows_the_end_of_a_stream_is_no_part_of_it_wherever_it_is_cut() {
+    let answer = r#"data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}"#;
+    for after in ["data: {\"error\":{\"message\":\"m\"}}", "data: {", "data: [DONE]", "what", ": ping"] {
+        let text = stream(&[answer, "data: [DONE]", after]);
+        for chunk_bytes in [1, 7, usize::MAX] {
+            let read = streamed(&plain(), text.trim_end(), chunk_bytes);
+            let read = read.unwrap_or_else(|failure| panic!("{after} in chunks of {chunk_bytes}: {failure:?}"));
+            assert_eq!(read.reply.text.as_deref(), Some("x"));
+        }
+    }
+}
+
+#[test]
 fn a_stream_without_usage_leaves_it_unknown() {
     let done = r#"data: {"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":null}"#;
     let completion = streamed(&plain(), &stream(&[done]), 9).unwrap();
