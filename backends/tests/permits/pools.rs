@@ -49,6 +49,10 @@ pub(crate) async fn slots_of_a_silent_worker_come_back(world: World) {
         slots = world.lease(&wanting("w-2", 500)).await.grants[0].slots;
         // A database's clock goes on while the test does.
         assert!(at_s > 6 || slots == 0, "{slots} after {at_s} s");
+        // With the slots it was granted the rest of the minute's requests, and without those nobody is granted slots.
+        if slots > 0 {
+            break;
+        }
     }
     assert_eq!(slots, 100);
 }
