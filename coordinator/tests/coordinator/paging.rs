@@ -165,10 +165,10 @@ async fn quotas_of_owners_beyond_one_answer_are_not_left_out_without_a_word() {
 async fn what_is_no_end_of_a_page_is_refused() {
     let filled = Filled::set().await;
     for (path, said) in [
-        ("/v1/sweeps?after=x", "follow the link of the page before"),
-        ("/v1/tokens?after=1", "follow the link of the page before"),
-        ("/v1/sweeps?after=99999999999999999999.a", "follow the link of the page before"),
-        ("/v1/tokens?after=1.a%00", "follow the link of the page before"),
+        ("/v1/sweeps?after=x", "follow the link that came with the page before"),
+        ("/v1/tokens?after=1", "follow the link that came with the page before"),
+        ("/v1/sweeps?after=99999999999999999999.a", "follow the link that came with the page before"),
+        ("/v1/tokens?after=1.a%00", "follow the link that came with the page before"),
         ("/v1/schedules?after=..", "schedule name"),
         ("/v1/owners?after=%0A", "owner"),
         ("/v1/audit?after=-1", "invalid digit"),
