@@ -1,4 +1,4 @@
-//! Runs by name: `mine` is `runs/mine` where there is no directory of that name here.
+//! Runs by name: `mine` is `runs/mine` where no directory of that name here holds a run.
 
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,8 @@ use crate::exit::BadConfiguration;
 pub(crate) const RUNS: &str = "runs";
 /// Ledger of a run, from its directory on.
 const LEDGER: &str = "store/ledger.sqlite";
+/// Resolved spec of a run that has ended, from its directory on.
+const LOCK: &str = "sweep.lock.yaml";
 
 /// The directory that `what` names: itself, or the run of that name; `None` where there is neither.
 pub(crate) fn find(what: &Path) -> Option<PathBuf> {
@@ -20,11 +22,14 @@ pub(crate) fn find(what: &Path) -> Option<PathBuf> {
 
 /// The same, where runs are in the folder `runs`.
 fn find_beside(what: &Path, runs: &Path) -> Option<PathBuf> {
-    if what.is_dir() {
+    let below = what.is_relative().then(|| runs.join(what)).filter(|below| below.is_dir());
+    // A benchmark of one's own may have the name of its sweep, as `regatta init` begins both. `./mine` and `mine/` are meant as they are written.
+    let is_name = what.file_name() == Some(what.as_os_str());
+    let is_other = || is_name && !is_run(what) && below.as_deref().is_some_and(is_run);
+    if what.is_dir() && !is_other() {
         return Some(what.to_owned());
     }
-    let below = runs.join(what);
-    (what.is_relative() && below.is_dir()).then_some(below)
+    below
 }
 
 /// The same, or an error that names the run that may have been meant.
@@ -76,7 +81,7 @@ fn on_this_machine(run: &Path) -> String {
 
 /// Refuses a directory whose run has not ended, since its files are written at its end.
 pub(crate) fn check_ended(run: &Path) -> anyhow::Result<()> {
-    if run.join("sweep.lock.yaml").is_file() {
+    if run.join(LOCK).is_file() {
         return Ok(());
     }
     let at = run.display();
@@ -93,6 +98,11 @@ pub(crate) fn check_ended(run: &Path) -> anyhow::Result<()> {
 /// `true` for the directory of a run, ended or not. One that was fetched from a coordinator has no ledger.
 pub(crate) fn has_ledger(run: &Path) -> bool {
     run.join(LEDGER).is_file()
+}
+
+/// `true` for the directory of a run, here or fetched from a coordinator.
+fn is_run(directory: &Path) -> bool {
+    has_ledger(directory) || directory.join(LOCK).is_file()
 }
 
 /// Says that the directory `run` is of something else.
@@ -137,6 +147,16 @@ mod tests {
         // Tests run in the folder of their crate, which has sources.
         std::fs::create_dir(runs.join("src")).unwrap();
         assert_eq!(find_beside(Path::new("src"), &runs), Some(PathBuf::from("src")), "a directory goes before");
+        std::fs::create_dir(runs.join("src/store")).unwrap();
+        std::fs::write(runs.join("src/store/ledger.sqlite"), "").unwrap();
+        assert_eq!(find_beside(Path::new("src"), &runs), Some(runs.join("src")), "unless that one alone holds a run");
+        for written in ["./src", "src/"] {
+            assert_eq!(
+                find_beside(Path::new(written), &runs),
+                Some(PathBuf::from(written)),
+                "a path is meant as it is written"
+            );
+        }
         let elsewhere = folder.path().join("mine2");
         assert_eq!(find_beside(&elsewhere, &runs), None, "a whole path is meant as it is written");
     }

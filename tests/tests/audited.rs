@@ -327,7 +327,7 @@ async fn an_audit_grows_until_its_values_are_known_well_enough_and_buys_what_one
     assert!(said.contains("every corrected value is known to ±8pp; "), "{said}");
     let later = (2..20).map(|round| folder.join(format!("again-{round}"))).take_while(|directory| directory.exists());
     let rounds: Vec<PathBuf> = std::iter::once(folder.join("again")).chain(later).collect();
-    assert!(said.contains(&format!("{} rounds asked for $", rounds.len())), "{said}");
+    assert!(said.contains(&format!("{} rounds, cost $", rounds.len())), "{said}");
     let summaries: Vec<Value> = rounds.iter().map(|round| document(round, "summary.json")).collect();
     assert!(summaries.len() > 1, "fifty items are too few: {}", widest(&summaries[0]));
     let last = &summaries[summaries.len() - 1];
@@ -346,7 +346,7 @@ async fn an_audit_grows_until_its_values_are_known_well_enough_and_buys_what_one
         assert_eq!(last[part], whole[part], "the bill of the last round is that of all of them");
     }
     let spent = dollars(number(&last["judging"]["cost"]["known"]));
-    assert!(said.contains(&format!("rounds asked for {spent}, ")), "{said}");
+    assert!(said.contains(&format!("rounds, cost {spent}; ")), "{said}");
     let (last, whole) = (&rounds[rounds.len() - 1], document(&at_once, "rescored.json"));
     assert_eq!(document(last, "rescored.json"), whole, "changes are those from the run that was there before");
 }

@@ -53,7 +53,7 @@ pub(crate) enum Schema {
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
-    /// PostgreSQL, as postgres://host/database
+    /// PostgreSQL, as postgres://host/database, with the login that owns the tables
     #[arg(long, env = "DATABASE_URL", hide_env_values = true)]
     pub(crate) database_url: String,
 }

@@ -238,7 +238,7 @@ fn judging(sweep: &Sweep, cells: &[CellEstimate]) -> Option<String> {
     let unknown = cells.iter().filter(|one| one.judges.is_none()).count();
     let beside = match unknown {
         0 => String::new(),
-        cells => format!("; of {} of external agents nobody knows", counted(cells as u64, "cell", "cells")),
+        cells => format!("; those of {} of external agents are unknown", counted(cells as u64, "cell", "cells")),
     };
     (all.calls > 0 || unknown > 0).then(|| {
         format!(

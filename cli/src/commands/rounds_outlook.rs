@@ -6,7 +6,7 @@ use regatta_catalog::{Sweep, SweepContest, contests};
 use regatta_coordinator::CellEstimate;
 use regatta_deciding::State;
 use regatta_deciding::simulation::{Draws, Form, Population, play};
-use regatta_proto::{BenchmarkName, CellIndex, ModelRef, Money, Setting};
+use regatta_proto::{BenchmarkName, CellIndex, ModelRef, Money, Setting, counted};
 use serde::Serialize;
 
 use super::rounds_pilot::{Likely, RoundsPilot};
@@ -123,9 +123,10 @@ impl RoundsOutlook {
     /// `worfbench two-shot by f1: …`.
     pub(crate) fn line(&self) -> String {
         let Self { benchmark, setting, metric, rounds, sessions, sessions_most, sessions_max, .. } = self;
+        let rounds = counted(*rounds as u64, "round", "rounds");
         let money = |cost: Option<Money>| cost.map(|cost| format!(" ({cost})")).unwrap_or_default();
         format!(
-            "{benchmark} {setting} by {metric}: answered with a probability of {:.0} % in at most {rounds} rounds, after {sessions} \
+            "{benchmark} {setting} by {metric}: answered with a probability of {:.0} % in at most {rounds}, after {sessions} \
              sessions{} on average, nine times of ten below {sessions_most}{}, never more than {sessions_max}{}",
             100.0 * self.decided,
             money(self.cost),

@@ -79,8 +79,9 @@ fn bound(endpoint: &EndpointSpec, load: Load) -> Bound {
     let minutes = |count: u64, limit: Option<u64>| limit.map_or(0.0, |limit| 60.0 * count as f64 / limit.max(1) as f64);
     let (requests, tokens) = (limits.requests_per_minute.map(u64::from), limits.tokens_per_minute);
     let said = |count: u64, what: &str| format!("{} {what}", grouped(count));
+    let side_by_side = if at_once == 1 { "call at once" } else { "calls at once" };
     let bounds = [
-        Bound { seconds: rounds * call_seconds(endpoint, load), limit: said(at_once, "calls at once") },
+        Bound { seconds: rounds * call_seconds(endpoint, load), limit: said(at_once, side_by_side) },
         Bound { seconds: minutes(load.calls, requests), limit: said(requests.unwrap_or(0), "requests per minute") },
         Bound {
             seconds: minutes(load.input + load.output, tokens),
@@ -133,6 +134,8 @@ mod tests {
     fn no_more_calls_run_at_once_than_there_are_sessions() {
         let few = Load { sessions: 2, ..LOAD };
         assert_eq!(found(&endpoint(|_| ()), few), (1500.0, "2 calls at once".to_owned()));
+        let one = Load { sessions: 1, ..LOAD };
+        assert_eq!(found(&endpoint(|_| ()), one), (3000.0, "1 call at once".to_owned()));
     }
 
     #[test]

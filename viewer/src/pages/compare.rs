@@ -252,9 +252,10 @@ async fn flips(a: &Side, b: &Side, value: &ScoreValue, wanted: &Wanted) -> Resul
     Ok(html! {
         section #flips {
             p {
-                "By " (group::name_of(value)) ", a mean over trials: " b { (name_a) } " is higher on " (numbers::count(found.of_a.len() as u64))
-                " items, " b { (name_b) } " on " (numbers::count(found.of_b.len() as u64)) ", and both are alike on " (numbers::count(found.alike)) "."
-                @if found.apart > 0 { " " (numbers::count(found.apart)) " items have no value on one side." }
+                "By " (group::name_of(value)) ", a mean over trials: " b { (name_a) } " is higher on "
+                (numbers::counted(found.of_a.len() as u64, "item", "items")) ", " b { (name_b) } " on " (numbers::count(found.of_b.len() as u64))
+                ", and both are alike on " (numbers::count(found.alike)) "."
+                @if found.apart > 0 { " " (numbers::counted(found.apart, "item has", "items have")) " no value on one side." }
             }
             p.hint { "What is significant of it, the report says." }
             @for list in lists { (list) }

@@ -64,7 +64,7 @@ fn checks(decided: &Decided, contest: &DecidedContest, baseline: &ModelRef) -> V
             what: format!("{} ({})", contest.metric, contest.evaluator),
             verdict,
             detail: format!(
-                "better by {seen} [{}, {}], margin {}, in {} of {} sessions: {says}",
+                "{seen} [{}, {}], margin {}, in {} of {} sessions: {says}",
                 shown(low),
                 shown(high),
                 shown(margin),

@@ -596,7 +596,7 @@ fn a_runs_own_question_gives_a_verdict_by_its_margin() {
     let shown = rendering::text(&decided::judge(&asked("against openai/old", [0.05, 0.03, 0.07])).unwrap());
     assert_eq!(
         shown,
-        "NO-GO: runs/tonight against openai/old\nworfbench · two-shot · openai/new\n  NO-GO         success (official): better by -5.0 [-7.0, \
+        "NO-GO: runs/tonight against openai/old\nworfbench · two-shot · openai/new\n  NO-GO         success (official): -5.0 [-7.0, \
          -3.0], margin 2.0, in 400 of 1600 sessions: worse by more than the margin\nby the run's own question: all of this is right with a \
          probability of 95 % at least, however often it was looked at"
     );

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_deciding::further_audits;
-use regatta_proto::{BenchmarkName, Margin, Money, SweepLock, SweepSpec, SweepState};
+use regatta_proto::{BenchmarkName, CostSum, Margin, SweepLock, SweepSpec, SweepState};
 use regatta_scorer::{AuditedNumber, Measures, Summary};
 
 use super::{NOT_AGREED, Place, Rescored, Round, once};
@@ -80,7 +80,7 @@ pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result
         let Some(rescored) = once(&args, Some(round)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
         rounds += 1;
         let summary = Summary::from_json(&read(&rescored.directory, "summary.json")?)?;
-        let spent = summary.judging.cost.known;
+        let spent = summary.judging.cost;
         let growth = match rescored.state {
             SweepState::Complete | SweepState::Incomplete => {
                 let measures = Measures::from_json(&read(&rescored.directory, "measures.json")?)?;
@@ -103,7 +103,7 @@ pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result
             }
             Growth::More(next) => next,
         };
-        if args.budget.is_some_and(|dollars| dollars <= spent.dollars()) {
+        if args.budget.is_some_and(|dollars| dollars <= spent.known.dollars()) {
             tell(&rescored, &format!("the budget is used before every value is known to ±{wanted}"), rounds, spent);
             return Ok(of_state(SweepState::StoppedByBudget));
         }
@@ -116,18 +116,20 @@ pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result
 }
 
 /// Shows the last round, and says why it is the last one.
-fn end(rescored: &Rescored, why: &str, rounds: u32, spent: Money) -> ExitCode {
+fn end(rescored: &Rescored, why: &str, rounds: u32, spent: CostSum) -> ExitCode {
     tell(rescored, why, rounds, spent);
     of_state(rescored.state)
 }
 
-fn tell(rescored: &Rescored, why: &str, rounds: u32, spent: Money) {
+fn tell(rescored: &Rescored, why: &str, rounds: u32, spent: CostSum) {
     rescored.show();
+    output::note(&conclusion(why, rounds, spent, &rescored.directory));
+}
+
+/// Says why the last of so many rounds, in `directory`, is the last one, and what all have cost.
+fn conclusion(why: &str, rounds: u32, spent: CostSum, directory: &Path) -> String {
     let rounds = regatta_proto::counted(rounds.into(), "round", "rounds");
-    output::note(&format!(
-        "{why}; {rounds} asked for {spent}, and the last one is in {}",
-        rescored.directory.display()
-    ));
+    format!("{why}; {rounds}, cost {spent}; the last one is in {}", directory.display())
 }
 
 fn read(directory: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
@@ -191,6 +193,7 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64)
 
 #[cfg(test)]
 mod tests {
+    use regatta_proto::Money;
     use serde_json::json;
 
     use super::*;
@@ -277,6 +280,14 @@ mod tests {
         let mut none = spec("0.1");
         none.benchmarks.values_mut().for_each(|benchmark| benchmark.audit = None);
         assert!(Shares::First.enter(&mut none, &lock).unwrap_err().to_string().contains("the spec has none"));
+    }
+
+    #[test]
+    fn calls_of_unknown_price_are_no_rounds_for_nothing() {
+        let spent = CostSum { known: Money::ZERO, unknown_calls: 103 };
+        let said = conclusion("every corrected value is known to ±2pp", 2, spent, Path::new("runs/a-rescored-2"));
+        let expected = "every corrected value is known to ±2pp; 2 rounds, cost unknown (103 calls); the last one is in runs/a-rescored-2";
+        assert_eq!(said, expected);
     }
 
     #[test]
