@@ -439,6 +439,6 @@ mod tests {
 
     #[test]
     fn an_address_of_no_page_is_refused() {
-        assert!(WantedRuns { after: "x".to_owned() }.after().unwrap_err().sentence().contains("not a mark of a page"));
+        assert!(WantedRuns { after: "x".to_owned() }.after().unwrap_err().sentence().contains("not a page mark"));
     }
 }
