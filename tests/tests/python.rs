@@ -1,7 +1,7 @@
 //! The Python package: what it reads of a run is what the run's files say, and its parts work without anything installed.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use regatta_tests::regatta::{binary, finish, skipped, workspace};
@@ -250,6 +250,23 @@ async fn the_helper_copies_itself_beside_a_benchmark() {
     let read = |path: &Path| std::fs::read(path).unwrap();
     let helper = read(&workspace().join("python/regatta/benchmark.py"));
     assert!(read(&place.path().join("regatta_benchmark.py")) == helper);
+}
+
+/// A benchmark's folder is complete by itself, so that each has a copy of the helper.
+#[test]
+fn the_helpers_of_the_examples_are_the_one_of_the_package() {
+    let helper = std::fs::read(workspace().join("python/regatta/benchmark.py")).unwrap();
+    let folders = std::fs::read_dir(workspace().join("examples/benchmarks")).unwrap();
+    let copies = folders.map(|folder| folder.unwrap().path().join("regatta_benchmark.py")).filter(|copy| copy.exists());
+    let copies: Vec<PathBuf> = copies.collect();
+    assert!(copies.len() >= 2, "{copies:?}");
+    for copy in copies {
+        assert!(
+            std::fs::read(&copy).unwrap() == helper,
+            "{}: `python3 -m regatta.benchmark FOLDER` makes it anew",
+            copy.display()
+        );
+    }
 }
 
 /// Minutes: `scripts/wheel --test` is the whole of it; here it packs the binary of these tests.
