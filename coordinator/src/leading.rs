@@ -48,6 +48,7 @@ impl Coordinator {
         }
         // Where the queue dies with this process, nobody stands by.
         if self.config.queue_survives {
+            let reached = self.reach_broker().await;
             if self.leading.runs_out() {
                 tracing::warn!("the lead has run out; leaving it to another coordinator, if there is one");
                 self.ledger.resign(&self.config.id).await?;
@@ -55,11 +56,19 @@ impl Coordinator {
             if self.leading.gives_way() {
                 return Err(CoordinatorError::NotLeading);
             }
+            reached?;
         }
         let asked = Instant::now();
         let term = self.ledger.lead(&self.config.id, LEASE).await?;
         self.leading.set(term.map(|term| (term, asked)));
         term.ok_or(CoordinatorError::NotLeading)
+    }
+
+    /// Asks the broker whether it answers, where this process holds the lead: one that alone is cut off must not renew it, however soon or late
+    /// its calls fail. It waits for the answer until the lead runs out.
+    async fn reach_broker(&self) -> Result<(), CoordinatorError> {
+        let Some(ends) = self.leading.dispatches_until() else { return Ok(()) };
+        Ok(tokio::time::timeout_at(ends, self.queue.reach()).await.unwrap_or(Ok(()))?)
     }
 
     /// Renews the lead under `term`, under which was read what is about to be acted on.
@@ -127,6 +136,13 @@ impl Leading {
 
     fn dispatches(&self) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).dispatches
+    }
+
+    /// End of a lead that rounds of dispatching hold, while it has not run out.
+    fn dispatches_until(&self) -> Option<Instant> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = state.lead.map(|(_, asked)| asked + LEASE);
+        ends.filter(|ends| state.dispatches && Instant::now() < *ends)
     }
 
     /// `true` once for each lead that this process has let run out in its rounds of dispatching. It is left to others for a while then.

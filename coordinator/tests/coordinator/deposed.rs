@@ -207,28 +207,32 @@ async fn a_leader_that_nobody_has_followed_publishes_at_once_and_once_what_had_w
     }
 }
 
-/// Once cut off from the broker, a coordinator waits for it until its lease is over, and then goes on.
-struct IsCutOff(AtomicBool);
+/// Once cut off from the broker, each call to it fails after a while.
+struct IsCutOff {
+    is_cut_off: AtomicBool,
+    fails_after: Duration,
+}
 
 impl Fate for IsCutOff {
     fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
         async {
-            if !self.0.load(Ordering::Relaxed) {
+            if !self.is_cut_off.load(Ordering::Relaxed) {
                 return Ok(());
             }
-            tokio::time::sleep(Duration::from_secs(10)).await;
+            tokio::time::sleep(self.fails_after).await;
             Err(Trouble)
         }
         .boxed()
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_leader_that_is_cut_off_from_the_broker_leaves_the_lead_to_another() {
+/// A leader and a standby of which the leader alone is cut off from the broker. Says which of the two lead, 15 seconds after and five later.
+async fn leads_of_both_when_calls_fail_after(fails_after: Duration) -> [(i64, i64); 2] {
     let mut stage = deployed().await;
     // Nobody is told anything new, so that the first call that waits is about a sweep, and what fails with it is that sweep alone.
     (stage.config.tick, stage.config.rebroadcast) = (Duration::from_secs(1), Duration::from_secs(3600));
-    let (queue, fate) = (stage.queue.clone(), Arc::new(IsCutOff(AtomicBool::new(false))));
+    let fate = Arc::new(IsCutOff { is_cut_off: AtomicBool::new(false), fails_after });
+    let queue = stage.queue.clone();
     stage.queue = queue.troubled(Troubles::new(fate.clone()));
     let first = stage.start();
     stage.queue = queue;
@@ -236,15 +240,24 @@ async fn a_leader_that_is_cut_off_from_the_broker_leaves_the_lead_to_another() {
     assert_eq!(first.metrics.leads.get(), 1);
     stage.config.id = "successor".parse().unwrap();
     let second = stage.start();
-    fate.0.store(true, Ordering::Relaxed);
+    fate.is_cut_off.store(true, Ordering::Relaxed);
     stage.submit(&second, &spec("s", 6, "")).await;
-    tokio::time::sleep(Duration::from_secs(15)).await;
-    assert_eq!(second.metrics.leads.get(), 1);
-    // By then its last call is answered.
-    tokio::time::sleep(Duration::from_secs(5)).await;
-    assert_eq!((first.metrics.leads.get(), second.metrics.leads.get()), (0, 1));
+    let mut leads = [(0, 0); 2];
+    for (leads, after) in leads.iter_mut().zip([15, 5]) {
+        tokio::time::sleep(Duration::from_secs(after)).await;
+        *leads = (first.metrics.leads.get(), second.metrics.leads.get());
+    }
     first.end().await;
     second.end().await;
+    leads
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_cut_off_from_the_broker_leaves_the_lead_to_another_however_soon_or_late_its_calls_fail() {
+    for fails_after in (0..=12).map(Duration::from_secs) {
+        let leads = leads_of_both_when_calls_fail_after(fails_after).await;
+        assert_eq!(leads, [(0, 1), (0, 1)], "calls fail after {fails_after:?}");
+    }
 }
 
 /// A leader stands still after one call to its ledger. Another leads meanwhile, dispatches again what seemed lost, and is gone.
