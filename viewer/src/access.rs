@@ -315,6 +315,8 @@ fn page_of_form(to: &str, is_wrong: bool) -> Response {
             }
             form method="post" action="/ui/login" {
                 input type="hidden" name="to" value=(to);
+                // Browsers that keep tokens ask for the name of whose they are.
+                input type="text" name="username" value="regatta" autocomplete="username" hidden;
                 label for="token" { "Token" }
                 input #token type="password" name="token" autocomplete="current-password" required autofocus;
                 button type="submit" { "Look" }

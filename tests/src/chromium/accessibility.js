@@ -5,7 +5,7 @@
   const all = (selector) => document.querySelectorAll(selector);
   if (!document.documentElement.lang || !document.title) lacks.push("language or title");
   if (all("h1").length !== 1) lacks.push("one h1");
-  for (const field of all("input:not([type=hidden]), select, textarea")) if (!field.labels.length) lacks.push("label of " + field.name);
+  for (const field of all("input:not([type=hidden], [hidden]), select, textarea")) if (!field.labels.length) lacks.push("label of " + field.name);
   for (const image of all("img")) if (!image.alt) lacks.push("alt of " + image.src);
   // A drawing that repeats the number beside it is hidden from who cannot see it.
   for (const drawing of all("svg:not([aria-hidden=true])")) if (!drawing.getAttribute("aria-label")) lacks.push("name of a drawing");
