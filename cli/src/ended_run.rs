@@ -10,7 +10,7 @@ use regatta_backends::Blobs;
 #[cfg(feature = "cluster")]
 use regatta_proto::SweepId;
 use regatta_proto::{AttemptId, BenchmarkName, Digest, ItemId, ModelRef, Money, Setting, SweepLock, Usage};
-use regatta_scorer::{LeaderboardRow, Measures, Summary};
+use regatta_report::{LeaderboardRow, Measures, Summary};
 use serde::Deserialize;
 
 use crate::args::ClientArgs;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use console::Term;
-use regatta_scorer::USUAL_WIDTH;
+use regatta_report::USUAL_WIDTH;
 
 /// Lines at the end of the terminal that are drawn again and again. Everything else that is written to standard error stands above them.
 static DRAWN: Mutex<String> = Mutex::new(String::new());

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_benchmarks::{Better, Measure, Unit};
 use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting};
-use regatta_scorer::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm, mean_difference};
+use regatta_report::{Difference, MetricDefinition, PairedCells, SessionScores, flips_seed, holm, mean_difference};
 use serde::Serialize;
 
 pub(crate) use self::changes::{Change, Changes, changes, other_tests, parameters, served, test_of};
@@ -137,7 +137,7 @@ fn compare(a: &EndedRun, b: &EndedRun, cell: MatchedCell) -> ComparedCell {
     let value = |run: &EndedRun, model: &ModelRef, of: &MetricDefinition| {
         let row = run.row(&cell.benchmark, &cell.setting, model)?;
         let is_of =
-            |metric: &&regatta_scorer::SummaryMetric| metric.evaluator == of.evaluator && metric.metric == of.metric;
+            |metric: &&regatta_report::SummaryMetric| metric.evaluator == of.evaluator && metric.metric == of.metric;
         row.metrics.iter().find(is_of)?.estimate.shown()
     };
     let metrics = definitions.iter().map(|of| ComparedMetric {

@@ -1,7 +1,7 @@
 //! The look of tables: most have rules around the header, and none between rows or columns; all are as wide as the terminal at most.
 
 use comfy_table::{Table, TableComponent, presets};
-use regatta_scorer::fit;
+use regatta_report::fit;
 
 use crate::output;
 

@@ -182,7 +182,7 @@ ROWS = [
     ("task of another harness that is imported; scorers of one of Inspect; a file of a schedule", "{size cli/src/commands/import.rs TASK_BYTES_MAX}; {count benchmarks/declared/src/import/inspect/scorers.rs SCORERS_MAX}; {size cli/src/commands/schedule/written.rs FILE_BYTES_MAX}", "refused"),
     ("segment of transcripts that is exported: its text", "{size export/src/transcripts.rs SEGMENT_BYTES_MAX}", "refused"),
     ("site: files; bytes of one", "{count viewer/src/site.rs PAGES_MAX}; {size viewer/src/site.rs PAGE_BYTES_MAX}", "refused"),
-    ("plan: trials and clusters that are tried", "{count scorer/src/planning.rs TRIALS_MAX}, {count scorer/src/planning.rs CLUSTERS_MAX}", "said that none is enough"),
+    ("plan: trials and clusters that are tried", "{count report/src/planning.rs TRIALS_MAX}, {count report/src/planning.rs CLUSTERS_MAX}", "said that none is enough"),
     ("deliveries of a job without a call of its own; redeliveries before it goes on as a new message", "{count worker/src/route.rs FRUITLESS_MAX}; {count worker/src/route.rs REDELIVERIES_MAX}", "not measured"),
     ("failures of a request while others are answered", "{count @quarantine-default} (`quarantine_after`), counted for each sweep and each setting of its endpoint by itself", "not sent again, not measured"),
     ("spans of traces: waiting to be sent, in a request; time to send what waits when a process leaves", "{count traces/src/sending.rs QUEUED_MAX}, {count traces/src/sending.rs BATCH_MAX}; {time traces/src/sending.rs FLUSH_WAIT}", "dropped, and counted"),
@@ -211,8 +211,8 @@ OTHERS = {
     ],
     "how much is shown or told": [
         "benchmarks/appbench/src/case", "benchmarks/appbench/src/drawing.rs", "benchmarks/flowbench/src/flowchart", "benchmarks/coded/src/process.rs",
-        "scorer/src/report", "scorer/src/decision.rs", "scorer/src/decision", "scorer/src/decided", "scorer/src/finish/agent_ends.rs",
-        "scorer/src/finish/mod.rs", "scorer/src/failures.rs", "scorer/src/agents.rs", "scorer/src/standings", "viewer/src/drawing.rs",
+        "report/src/report", "report/src/decision.rs", "report/src/decision", "report/src/decided", "report/src/tabulation/agent_ends.rs",
+        "scorer/src/finish/mod.rs", "report/src/failures.rs", "report/src/agents.rs", "report/src/standings", "viewer/src/drawing.rs",
         "viewer/src/pages/endpoints.rs", "viewer/src/pages/verdicts.rs", "viewer/src/pages/money.rs",
         "viewer/src/pages/run.rs", "viewer/src/pages/session.rs OPEN_BYTES_MAX", "cli/src/commands/check_benchmark.rs", "cli/src/commands/first_prompt.rs",
         "cli/src/notice/program.rs SHOWN_BYTES_MAX", "llm/src/prices/import.rs", "llm/src/permits/signals.rs REASON_MAX",
@@ -241,7 +241,7 @@ OTHERS = {
     ],
     "parts of estimates, of statistics and of a wire format": [
         "coordinator/src/estimate.rs", "coordinator/src/estimate", "llm/src/money.rs", "llm/src/wire/anthropic", "llm/src/bedrock/conversation.rs",
-        "llm/src/wire/openai/usage.rs", "encoder/src/mpnet.rs", "encoder/src/sentence.rs", "deciding/src/sequence.rs", "scorer/src/finish/jackknife.rs",
+        "llm/src/wire/openai/usage.rs", "encoder/src/mpnet.rs", "encoder/src/sentence.rs", "deciding/src/sequence.rs", "report/src/tabulation/jackknife.rs",
         "proto/src/spec_file/decide.rs", "proto/src/level.rs", "proto/src/endpoint.rs", "proto/src/spec_file/endpoint.rs LENGTH_MAX", "llm/src/batch/mod.rs ID_LENGTH_MAX",
         "backends/src/queue/name.rs", "backends/src/ledger/storage.rs GIB_MAX", "cli/src/commands/rounds_outlook.rs",
     ],

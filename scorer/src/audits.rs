@@ -1,20 +1,13 @@
 //! Sessions that two judges score: the benchmark's own, whose score counts, and that of its audit.
 //!
-//! The values by the audit's judge are stored beside a session's scores, under `audited` of each evaluator, and are in no result file:
-//! estimates are corrected by how they differ from the score that counts.
+//! The values by the audit's judge are stored beside a session's scores (`stored_scores` of `report`) and are in no result file: estimates are
+//! corrected by how they differ from the score that counts.
 
-use std::collections::BTreeMap;
-
-use regatta_benchmarks::{Score, Scores, Scoring};
+use regatta_benchmarks::{Scores, Scoring};
 use regatta_catalog::Sweep;
-use regatta_proto::{BenchmarkFailed, BenchmarkLock, Judge, ModelRef, Outcome, Question};
-use serde::Deserialize;
-use serde_json::Value;
+use regatta_proto::{BenchmarkFailed, BenchmarkLock, Judge, ModelRef, Question};
 
-use crate::repeats::{Repeats, stored as with_repeats};
 use crate::verdicts::Subject;
-
-const KEY: &str = "audited";
 
 /// One session, scored by every judge that it has.
 pub(crate) enum SessionScoring<'s> {
@@ -99,40 +92,6 @@ pub(crate) fn names(benchmark: &BenchmarkLock) -> Vec<(ModelRef, Vec<&ModelRef>)
     let members: Vec<&ModelRef> = benchmark.judges().flat_map(Judge::ids).collect();
     let with_audit = benchmark.audit.iter().map(|audit| audit.name_with(judge));
     std::iter::once(judge.name()).chain(with_audit).map(|name| (name, members.clone())).collect()
-}
-
-/// `scores` as the ledger keeps them, with those by each of `repeats` alone and the values by the audit's judge.
-///
-/// # Errors
-/// When a score is no JSON.
-pub(crate) fn stored(scores: &Scores, repeats: &Repeats, audited: Option<&Scores>) -> serde_json::Result<Value> {
-    let mut stored = with_repeats(scores, repeats)?;
-    for (evaluator, by_audit) in audited.into_iter().flatten() {
-        if let Some(Value::Object(score)) = stored.get_mut(evaluator.as_str()) {
-            score.insert(KEY.to_owned(), serde_json::to_value(&by_audit.values)?);
-        }
-    }
-    Ok(stored)
-}
-
-/// `scores` of a session of the sample as they are by the audit's judge, from what the ledger `stored` of it. After a failure of the model they
-/// are the same by every judge. `None` for a session that it did not score: it was away, or a scorer settled the session that does not know
-/// audits.
-///
-/// # Errors
-/// When the stored values are no flat values.
-pub(crate) fn kept(outcome: &Outcome, stored: &Value, scores: &Scores) -> serde_json::Result<Option<Scores>> {
-    match outcome {
-        Outcome::Measured => {}
-        Outcome::ModelFailure { .. } => return Ok(Some(scores.clone())),
-        Outcome::NotMeasured { .. } => return Ok(None),
-    }
-    let mut audited = Scores::new();
-    for evaluator in scores.keys() {
-        let Some(values) = stored.get(evaluator.as_str()).and_then(|score| score.get(KEY)) else { return Ok(None) };
-        audited.insert(*evaluator, Score { values: BTreeMap::deserialize(values)?, detail: Value::Null });
-    }
-    Ok(Some(audited))
 }
 
 #[cfg(test)]

@@ -11,14 +11,14 @@ use regatta_proto::{
     AttemptTotals, Cause, Cell, CostSum, Digest, Event, Flags, ItemId, Judge, Outcome, Question, Role, SessionOutcome,
     Transcript, Usage, wire,
 };
+use regatta_report::{Repeats, agent_end, stored_scores};
 use regatta_traces::session_span;
 
-use crate::agents::agent_end;
-use crate::audits::{SessionScoring, stored, waits_for};
+use crate::audits::{SessionScoring, waits_for};
 use crate::flags::flags;
 use crate::judging::ask;
 use crate::pace::Turns;
-use crate::repeats::{Repeats, repeats};
+use crate::repeats::repeats;
 use crate::scorer::{BATCH_BYTES, Scorer, ScorerError};
 use crate::traced::{Scored, TracedRecord};
 use crate::verdicts::{Known, Open, Subject, enter, score_all};
@@ -244,7 +244,7 @@ fn prepare(
         }
         Outcome::Measured => match scoring.ok_or_else(unknown)? {
             (SessionScoring::Scored { scores, audited }, repeats) => {
-                RecordState::Settled { scores: stored(&scores, &repeats, audited.as_ref())? }
+                RecordState::Settled { scores: stored_scores(&scores, &repeats, audited.as_ref())? }
             }
             (SessionScoring::Unfit(reason), _) => {
                 result = unfit(outcome, &reason);
@@ -266,7 +266,7 @@ fn prepare(
             (SessionScoring::NeedsAudit { scores, needed }, repeats) => {
                 match waiting(sweep, cell, outcome, vec![needed], &mut open)? {
                     Some(waiting) => waiting,
-                    None => RecordState::Settled { scores: stored(&scores, &repeats, None)? },
+                    None => RecordState::Settled { scores: stored_scores(&scores, &repeats, None)? },
                 }
             }
         },

@@ -1,27 +1,17 @@
 //! Scores by each repeat of a panel alone, from which the judge's part of a result's uncertainty is known.
 //!
-//! They are stored beside a session's scores, under `repeats` of each evaluator that asked the judge something, and are in no result file:
-//! the score that counts is that of all repeats together.
+//! They are stored beside a session's scores (`stored_scores` of `report`) and are in no result file: the score that counts is that of all
+//! repeats together.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use regatta_benchmarks::{Scores, Scoring, Verdicts};
+use regatta_benchmarks::{Scoring, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{Digest, Evaluator, Question, Verdict};
-use serde::Deserialize;
-use serde::de::IntoDeserializer;
-use serde_json::Value;
+use regatta_report::Repeats;
 
 use crate::verdicts::{Known, KnownOf, Subject};
-
-/// Flat values of an evaluator, by repeat.
-pub(crate) type RepeatValues = Vec<BTreeMap<String, f64>>;
-
-/// Values by repeat of every evaluator that asked the judge.
-pub(crate) type Repeats = BTreeMap<Evaluator, RepeatValues>;
-
-const KEY: &str = "repeats";
 
 /// Verdicts of all repeats, and the judgements that were needed.
 struct Asked<'k> {
@@ -75,37 +65,8 @@ pub(crate) fn repeats(subject: &Subject<'_>, sweep: &Sweep, known: &Known) -> Re
             let verdicts = OfRepeat { verdicts: known.of_repeat(judge, repeat), judgements: &judgements };
             values(*evaluator, &verdicts)
         };
-        let values: RepeatValues = (0..judge.repeats()).map(of_repeat).collect::<Option<_>>()?;
+        let values: Vec<_> = (0..judge.repeats()).map(of_repeat).collect::<Option<_>>()?;
         (!judgements.is_empty()).then_some((*evaluator, values))
     };
     benchmark.evaluators.iter().filter_map(of).collect()
-}
-
-/// `scores` as the ledger keeps them, with `repeats`.
-///
-/// # Errors
-/// When a score is no JSON.
-pub(crate) fn stored(scores: &Scores, repeats: &Repeats) -> serde_json::Result<Value> {
-    let mut stored = serde_json::to_value(scores)?;
-    for (evaluator, values) in repeats {
-        if let Some(Value::Object(score)) = stored.get_mut(evaluator.as_str()) {
-            score.insert(KEY.to_owned(), serde_json::to_value(values)?);
-        }
-    }
-    Ok(stored)
-}
-
-/// The repeats in scores that the ledger kept.
-///
-/// # Errors
-/// When they are no lists of flat values.
-pub(crate) fn kept(stored: &Value) -> serde_json::Result<Repeats> {
-    let mut repeats = Repeats::new();
-    for (evaluator, score) in stored.as_object().into_iter().flatten() {
-        if let Some(values) = score.get(KEY) {
-            let evaluator = Evaluator::deserialize(evaluator.as_str().into_deserializer())?;
-            repeats.insert(evaluator, RepeatValues::deserialize(values)?);
-        }
-    }
-    Ok(repeats)
 }

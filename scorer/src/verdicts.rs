@@ -13,6 +13,7 @@ use regatta_proto::{
     Answerer, AskedQuestion, AttemptId, Cell, CostSum, Digest, ItemIndex, Judge, JudgeOutcome, ModelRef, ModelSpec,
     Question, Transcript, Usage, Verdict, json_bytes,
 };
+use regatta_report::PAID_ELSEWHERE;
 
 use crate::audits::SessionScoring;
 use crate::pace::Turns;
@@ -192,14 +193,6 @@ pub enum Bill {
     Carried,
     /// The other sweep's alone.
     Elsewhere,
-}
-
-/// End of the label of whoever gave verdicts that another sweep has paid for.
-const PAID_ELSEWHERE: &str = " (kept verdicts, paid elsewhere)";
-
-/// `true` if the label `served` is that of verdicts that another sweep has paid for.
-pub(crate) fn is_paid_elsewhere(served: &str) -> bool {
-    served.ends_with(PAID_ELSEWHERE)
 }
 
 /// The report of `judge` that these verdicts are kept by.

@@ -9,10 +9,11 @@ use futures::future::BoxFuture;
 use regatta_backends::{AwaitingSession, Settlement, SettlementResult};
 use regatta_catalog::Sweep;
 use regatta_proto::{AttemptId, Cause, Digest, Judge, ModelRef, Question, SessionKey, Transcript, wire};
+use regatta_report::stored_scores;
 use regatta_traces::session_span;
 use serde_json::Value;
 
-use crate::audits::{SessionScoring, names, stored};
+use crate::audits::{SessionScoring, names};
 use crate::repeats::repeats;
 use crate::scorer::{Scorer, ScorerError};
 use crate::verdicts::{Known, Subject, puts, score_all};
@@ -88,13 +89,13 @@ pub(crate) fn progress<'s>(
     scoring: Option<SessionScoring<'s>>,
 ) -> Result<Progress<'s>, ScorerError> {
     Ok(match scoring {
-        Some(SessionScoring::Scored { scores, audited }) => Progress::Settled(SettlementResult::Scored(stored(
+        Some(SessionScoring::Scored { scores, audited }) => Progress::Settled(SettlementResult::Scored(stored_scores(
             &scores,
             &repeats(subject, sweep, known),
             audited.as_ref(),
         )?)),
         Some(SessionScoring::NeedsAudit { scores, needed }) => {
-            Progress::NeedsAudit { scores: stored(&scores, &repeats(subject, sweep, known), None)?, needed }
+            Progress::NeedsAudit { scores: stored_scores(&scores, &repeats(subject, sweep, known), None)?, needed }
         }
         Some(SessionScoring::Unfit(reason)) => {
             let _about = session_span(key, None).entered();

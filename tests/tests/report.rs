@@ -96,12 +96,12 @@ fn names(style: &str, before: &str, after: char) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn reports_the_viewer_and_pages_of_sessions_have_their_colours_and_fonts_from_one_file() {
-    let tokens = source("scorer/src/report/tokens.css");
+    let tokens = source("report/src/report/tokens.css");
     let (light, dark) = tokens.split_once("@media (prefers-color-scheme: dark)").unwrap();
     let known = names(light, "--", ':');
     let of_the_night = names(dark, "--", ':');
     assert!(!of_the_night.is_empty() && of_the_night.is_subset(&known), "{of_the_night:?}");
-    for path in ["scorer/src/report/style.css", "viewer/assets/style.css", "cli/src/commands/show/style.css"] {
+    for path in ["report/src/report/style.css", "viewer/assets/style.css", "cli/src/commands/show/style.css"] {
         let style = source(path);
         let taken = names(&style, "var(--", ')');
         let unknown: Vec<&String> = taken.difference(&known).collect();

@@ -5,7 +5,7 @@ use axum::body::Body;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use regatta_scorer::DESIGN_TOKENS;
+use regatta_report::DESIGN_TOKENS;
 
 use crate::page;
 

@@ -11,7 +11,7 @@ use anyhow::Context;
 use regatta_benchmarks::{PaperEntry, PaperTable};
 use regatta_flowbench::{JudgedSession, judge_alignment};
 use regatta_proto::{Evaluator, SweepLock, did_you_mean};
-use regatta_scorer::Measures;
+use regatta_report::Measures;
 use regatta_viewer::annotations::SessionName;
 
 use self::audit::Judged;

@@ -12,7 +12,7 @@ use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_coordinator::{CellEstimate, JudgeCalls, Pricing, estimate, plan, unpriced_judges};
 use regatta_proto::{BenchmarkLock, Cell, Money, counted};
-use regatta_scorer::{Aim, Outlook, outlooks};
+use regatta_report::{Aim, Outlook, outlooks};
 use serde::Serialize;
 
 use super::check_benchmark;

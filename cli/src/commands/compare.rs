@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use comfy_table::{CellAlignment, Table};
 use regatta_benchmarks::Unit;
 use regatta_proto::{Level, counted};
-use regatta_scorer::{rendered, rendered_missing};
+use regatta_report::{rendered, rendered_missing};
 use serde::Serialize;
 
 use crate::args::CompareArgs;

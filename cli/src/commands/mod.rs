@@ -49,7 +49,7 @@ pub(crate) mod token;
 pub(crate) mod view;
 pub(crate) mod watch;
 
-use regatta_scorer::{Summary, render_decision, render_tables};
+use regatta_report::{Summary, render_decision, render_tables};
 
 use crate::output;
 

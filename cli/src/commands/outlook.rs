@@ -2,7 +2,7 @@
 
 use regatta_benchmarks::Unit;
 use regatta_proto::counted;
-use regatta_scorer::Outlook;
+use regatta_report::Outlook;
 
 /// A difference as people read it: in percentage points where the metric is a share.
 pub(crate) fn effect(value: f64, range: (f64, f64), unit: Unit) -> String {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use regatta_catalog::Sweep;
 use regatta_coordinator::{CellEstimate, estimate};
 use regatta_proto::{BenchmarkName, ModelRef, Money, Setting};
-use regatta_scorer::{Aim, Basis, JudgedSession, Need, Outlook, PairPower, Pilot, outlooks};
+use regatta_report::{Aim, Basis, JudgedSession, Need, Outlook, PairPower, Pilot, outlooks};
 use serde::Serialize;
 
 use super::check::Planned;

@@ -13,7 +13,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use regatta_llm::PriceTable;
 use regatta_proto::{BenchmarkLock, CostSum, Digest, Judge, ModelRef, Money, SweepLock, Usage, counted};
-use regatta_scorer::{JudgeSpending, Judging, Summary};
+use regatta_report::{JudgeSpending, Judging, Summary};
 use serde::{Deserialize, Serialize};
 
 use self::ledger::{Bill, Ledger, Purpose, Sums};

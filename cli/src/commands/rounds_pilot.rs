@@ -7,7 +7,7 @@ use regatta_benchmarks::Better;
 use regatta_catalog::SweepContest;
 use regatta_deciding::simulation::Draws;
 use regatta_proto::{ModelRef, SweepId};
-use regatta_scorer::{LeaderboardRow, Summary, SummaryMetric};
+use regatta_report::{LeaderboardRow, Summary, SummaryMetric};
 
 use crate::exit::bad_configuration;
 use crate::run_directory;

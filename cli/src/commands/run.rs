@@ -8,7 +8,7 @@ use anyhow::Context;
 use regatta_catalog::Sweep;
 use regatta_coordinator::{Resumption, Shortfall, Submission};
 use regatta_proto::{Cause, Money, SweepState, counted};
-use regatta_scorer::Summary;
+use regatta_report::Summary;
 use tokio_util::sync::CancellationToken;
 
 use super::check::Planned;

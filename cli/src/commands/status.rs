@@ -6,7 +6,7 @@ use comfy_table::{Table, presets};
 use regatta_backends::SweepCost;
 use regatta_coordinator::SweepStatus;
 use regatta_proto::{Money, SweepState};
-use regatta_scorer::render_decided_so_far;
+use regatta_report::render_decided_so_far;
 
 use crate::args::StatusArgs;
 use crate::client::Client;

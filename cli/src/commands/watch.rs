@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use regatta_coordinator::SweepStatus;
 use regatta_proto::{SweepId, SweepState};
-use regatta_scorer::Summary;
+use regatta_report::Summary;
 use tokio::time::Instant;
 
 use crate::args::WatchArgs;

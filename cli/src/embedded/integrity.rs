@@ -5,7 +5,7 @@ use std::path::Path;
 
 use regatta_backends::{Blobs, Ledger};
 use regatta_catalog::{Sweep, is_intact};
-use regatta_scorer::DOCUMENTS;
+use regatta_report::DOCUMENTS;
 
 use super::repair::unfinished;
 use crate::exit::BadConfiguration;

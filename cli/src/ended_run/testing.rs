@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use regatta_benchmarks::{Better, Measure, Unit};
 use regatta_proto::{Digest, Evaluator, SweepLock};
-use regatta_scorer::{BenchmarkMeasures, Measures, MetricDefinition, Summary};
+use regatta_report::{BenchmarkMeasures, Measures, MetricDefinition, Summary};
 use serde_json::json;
 
 use super::{AttemptLine, EndedRun};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{ItemId, Level};
-use regatta_scorer::{Difference, mean_difference};
+use regatta_report::{Difference, mean_difference};
 use serde::Serialize;
 
 use crate::ended_run::{Answers, Took};

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use regatta_proto::{ItemId, Level};
-use regatta_scorer::{Difference, mean_difference};
+use regatta_report::{Difference, mean_difference};
 
 use crate::ended_run::{Answers, Took};
 

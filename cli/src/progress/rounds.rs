@@ -1,7 +1,7 @@
 //! Rounds and sequences of a sweep that stops when its question is answered, while it runs.
 
 use regatta_coordinator::SweepStatus;
-use regatta_scorer::render_decided_so_far;
+use regatta_report::render_decided_so_far;
 
 use super::table::{Place, fit, wrapped};
 use crate::output::printable;

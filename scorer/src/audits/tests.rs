@@ -1,5 +1,8 @@
-use regatta_proto::{Cause, Evaluator};
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use regatta_benchmarks::Score;
+use regatta_proto::Evaluator;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -33,20 +36,6 @@ fn a_program_that_fails_with_the_verdicts_of_the_judge_has_failed() {
     let (own, auditor) = (judge("cheap/judge"), judge("dear/judge"));
     let together = SessionScoring::of((Some(&own), failed()), Some((&auditor, Scoring::Scored(scores(1.0)))));
     assert!(matches!(together, SessionScoring::Failed(_)));
-}
-
-#[test]
-fn only_scores_that_say_so_are_audited_and_failures_of_the_model_need_nobody() {
-    let (own, audit) = (scores(1.0), scores(0.0));
-    let kept = |outcome: &Outcome, audited| kept(outcome, &stored(&own, &Repeats::new(), audited).unwrap(), &own);
-    assert_eq!(kept(&Outcome::Measured, Some(&audit)).unwrap(), Some(audit.clone()));
-    assert_eq!(kept(&Outcome::Measured, None).unwrap(), None, "a scorer that knows no audits settled it");
-    let failure = Outcome::ModelFailure { cause: Cause::ContextLength };
-    assert_eq!(kept(&failure, None).unwrap(), Some(own.clone()));
-    assert_eq!(kept(&Outcome::NotMeasured { cause: Cause::Timeout }, None).unwrap(), None);
-    let by_one_evaluator = json!({ "paper": { "values": { "right": 1.0 }, "audited": { "right": 0.0 } } });
-    let by_two = Scores::from([(Evaluator::Official, own[&Evaluator::Paper].clone())]).into_iter().chain(own.clone());
-    assert_eq!(super::kept(&Outcome::Measured, &by_one_evaluator, &by_two.collect()).unwrap(), None);
 }
 
 #[test]

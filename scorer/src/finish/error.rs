@@ -1,14 +1,15 @@
 //! Errors of writing a sweep's reports.
 
 use regatta_backends::{BlobError, LedgerError};
-use regatta_proto::{ItemId, SweepId};
+use regatta_proto::SweepId;
+use regatta_report::TabulationError;
 
 /// Reason why a sweep's reports could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FinishError {
-    /// The sweep asks what cannot be decided.
+    /// The reports could not be made.
     #[error(transparent)]
-    Decide(#[from] regatta_catalog::DecideError),
+    Tabulation(#[from] TabulationError),
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -18,28 +19,4 @@ pub enum FinishError {
     /// The ledger does not have the sweep.
     #[error("the ledger has no sweep {0}; is this process pointed at the same ledger as the coordinator?")]
     UnknownSweep(SweepId),
-    /// A stored score is not one.
-    #[error("failed to read the stored scores of item {item} in cell {cell}: {source}")]
-    Scores {
-        /// Index of the cell.
-        cell: u32,
-        /// Id of the item.
-        item: ItemId,
-        /// Cause, from the JSON reader.
-        source: serde_json::Error,
-    },
-    /// A document could not be written as JSON.
-    #[error("failed to write {file}: {source}")]
-    Json {
-        /// Name of the document.
-        file: &'static str,
-        /// Cause, from the JSON writer.
-        source: serde_json::Error,
-    },
-    /// The lock could not be written as YAML.
-    #[error("failed to write sweep.lock.yaml: {0}")]
-    Yaml(#[from] serde_yaml_ng::Error),
-    /// The metrics could not be written as CSV.
-    #[error("failed to write metrics.csv: {0}")]
-    Csv(#[from] csv::Error),
 }

@@ -1,54 +1,18 @@
-//! The end of a sweep: tables, statistics, documents, and its final state.
+//! The end of a sweep: its documents (`report` makes them), its metrics and its final state.
 
-mod agent_ends;
-mod aggregates;
-pub(crate) mod comparisons;
-mod csv_text;
 mod error;
-mod filtered;
-mod flag_counts;
-mod group;
-mod jackknife;
-mod lines;
-mod metrics;
-pub(crate) mod partition;
-mod per_session;
-mod results;
-mod sampled;
-mod spending;
-mod tables;
-pub(crate) mod tabulation;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use jiff::{Timestamp, Unit};
-use regatta_backends::{AttemptRow, CallSums, Ledger, SweepCost, TranscriptRef};
+use regatta_backends::{Ledger, SweepCost, TranscriptRef};
 use regatta_catalog::{Catalog, SegmentError, Sweep, read_transcript};
-use regatta_proto::{CellIndex, Clock, ItemIndex, SweepLock, SweepState};
+use regatta_proto::{CellIndex, Clock, ItemIndex, SweepState};
+use regatta_report::{Circumstances, Tabulation, count_cached, failure_message};
 
 pub use self::error::FinishError;
-pub(crate) use self::group::{GroupResult, deciding_key, is_simulated};
-#[cfg(test)]
-pub(crate) use self::sampled::SampledSessions;
-use self::tabulation::{Circumstances, Tabulation};
 use crate::canaries::CanarySessions;
-use crate::failures::{Place, failure_message};
-use crate::summary::SessionCounts;
-
-/// Names of the documents that every sweep leaves behind; tables of its benchmarks come on top.
-pub const DOCUMENTS: [&str; 10] = [
-    "attempts.jsonl",
-    "comparisons.csv",
-    "measures.json",
-    "metrics.csv",
-    "metrics.json",
-    "report.html",
-    "report.md",
-    "results.jsonl",
-    "summary.json",
-    "sweep.lock.yaml",
-];
 
 /// Writes everything that `sweep` leaves behind to `sweeps/<id>/` and its metrics to the ledger, then ends it. Returns its state.
 ///
@@ -82,7 +46,7 @@ pub(crate) async fn finish(
     }
     let (_, judged) = ledger.judge_costs(&sweep.id).await?;
     let state = match row.state {
-        SweepState::Tabulating => end_state(&sweep.lock, &tabulation.sessions(), tabulation.out_of_budget()),
+        SweepState::Tabulating => tabulation.end_state(),
         ended => ended,
     };
     let said = said(catalog, sweep, tabulation.examples()).await?;
@@ -115,15 +79,6 @@ pub(crate) async fn finish(
     Ok(state)
 }
 
-/// Counts the cached answers of `attempts` that an older version recorded: there are none where its cell has none.
-pub(crate) fn count_cached(attempts: &mut [AttemptRow], calls: &[(CellIndex, CallSums)]) {
-    let with_cached: BTreeSet<CellIndex> =
-        calls.iter().filter(|(_, sums)| sums.from_cache > 0).map(|(cell, _)| *cell).collect();
-    for attempt in attempts.iter_mut().filter(|attempt| !with_cached.contains(&attempt.key.cell)) {
-        attempt.cached_calls.get_or_insert(0);
-    }
-}
-
 /// Transcripts that are read to quote how sessions ended; each is of a benchmark, setting and model, and a cause.
 const QUOTED_MAX: usize = 256;
 
@@ -133,7 +88,7 @@ async fn said(
     catalog: &Catalog,
     sweep: &Sweep,
     places: Vec<(CellIndex, ItemIndex, TranscriptRef)>,
-) -> Result<BTreeMap<Place, String>, FinishError> {
+) -> Result<BTreeMap<(CellIndex, ItemIndex), String>, FinishError> {
     let mut said = BTreeMap::new();
     for (cell, item, at) in places.into_iter().take(QUOTED_MAX) {
         match read_transcript(catalog.blobs(), &sweep.id, &at).await {
@@ -147,29 +102,9 @@ async fn said(
     Ok(said)
 }
 
-/// The numbers of every benchmark, setting and model of `sweep`, as the ledger has them now.
-pub(crate) async fn groups(ledger: &Ledger, sweep: &Sweep) -> Result<Vec<GroupResult>, FinishError> {
-    let mut tabulation = Tabulation::new(sweep, &ledger.cell_progress(&sweep.id).await?)?;
-    for cell in sweep.cells() {
-        tabulation.add(cell, &ledger.sessions(&sweep.id, cell.index).await?)?;
-    }
-    Ok(tabulation.into_groups())
-}
-
 fn whole_milliseconds(time: Timestamp) -> Timestamp {
     time.round(Unit::Millisecond).unwrap_or(time)
 }
 
-/// End state of a sweep with these sessions; `out_of_budget` of them were not measured because a budget was used up.
-fn end_state(lock: &SweepLock, sessions: &SessionCounts, out_of_budget: u64) -> SweepState {
-    if sessions.scored() == sessions.total {
-        SweepState::Complete
-    } else if out_of_budget > 0 || (sessions.not_run > 0 && lock.budget_usd.is_some()) {
-        SweepState::StoppedByBudget
-    } else {
-        SweepState::Incomplete
-    }
-}
-
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -6,9 +6,8 @@ use jiff::Timestamp;
 use regatta_backends::{AttemptState, BlobError, Blobs};
 use regatta_catalog::Reported;
 use regatta_proto::{AttemptId, AttemptTotals, Cause, CostSum, ItemId, Money, Outcome, SweepId, Usage, WorkerId};
+use regatta_report::{JudgeSpending, Summary};
 use serde::Deserialize;
-
-use crate::{JudgeSpending, Summary};
 
 /// Knowledge about a sweep that is in its documents, and not in its transcripts. Documents that are missing say nothing.
 #[derive(Debug, Default)]

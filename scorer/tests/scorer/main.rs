@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod aside;
-mod coverage;
 mod ending;
 mod going_on;
 mod judging;
@@ -12,6 +11,4 @@ mod recovery;
 mod removed;
 mod stage;
 mod standing_aside;
-#[path = "../../benches/study/mod.rs"]
-mod study;
 mod words;

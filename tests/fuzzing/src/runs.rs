@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regatta_export::{Beside, Export, Format, Run};
 use regatta_proto::Digest;
-use regatta_scorer::{Measures, Summary, USUAL_WIDTH, render_decision, render_tables};
+use regatta_report::{Measures, Summary, USUAL_WIDTH, render_decision, render_tables};
 use serde_json::Value;
 
 use crate::edits::edited;

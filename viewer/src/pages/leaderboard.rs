@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use regatta_benchmarks::{Better, Unit};
 use regatta_catalog::Sweep;
 use regatta_proto::Evaluator;
-use regatta_scorer::{LeaderboardRow, Summary, SummaryMetric};
+use regatta_report::{LeaderboardRow, Summary, SummaryMetric};
 use serde::Deserialize;
 
 use super::bars::{bar, part};
@@ -226,7 +226,7 @@ fn of_the_best(metric: &SummaryMetric, best: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use regatta_proto::{CostSum, Money};
-    use regatta_scorer::{Estimate, Spending};
+    use regatta_report::{Estimate, Spending};
 
     use super::*;
 

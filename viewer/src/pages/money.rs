@@ -11,7 +11,7 @@ use jiff::{Span, Timestamp};
 use maud::{Markup, html};
 use regatta_backends::{CellProgress, DaySpending, SavedCost};
 use regatta_proto::{CellIndex, CostSum, Money, OwnerName};
-use regatta_scorer::Standing;
+use regatta_report::Standing;
 
 use super::leaderboard;
 use super::runs::pager;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 use regatta_catalog::{DecidedSoFar, Sweep, decided_so_far, stage_of_rounds};
-use regatta_scorer::{RenderedDecided, Summary, render_decided, render_decided_so_far};
+use regatta_report::{RenderedDecided, Summary, render_decided, render_decided_so_far};
 
 use crate::problem::Problem;
 use crate::progress::Progress;

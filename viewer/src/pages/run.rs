@@ -9,7 +9,7 @@ use regatta_backends::{CellProgress, EndingCount, FlagCount};
 use regatta_catalog::Sweep;
 use regatta_coordinator::Foretold;
 use regatta_proto::{CellIndex, CostSum, Flag, Outcome, Trial};
-use regatta_scorer::Summary;
+use regatta_report::Summary;
 
 use super::group::{self, Group};
 use super::leaderboard;

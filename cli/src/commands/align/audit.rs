@@ -6,8 +6,8 @@ use std::path::Path;
 use regatta_benchmarks::{Measure, Unit};
 use regatta_deciding::Audit;
 use regatta_proto::{BenchmarkName, Evaluator, ItemId, Level, ModelRef, Setting, counted};
-use regatta_scorer::statistics::audited_sessions;
-use regatta_scorer::{Audited, AuditedNumber, GapMeans, Measures, MetricDefinition};
+use regatta_report::statistics::audited_sessions;
+use regatta_report::{Audited, AuditedNumber, GapMeans, Measures, MetricDefinition};
 use serde::{Deserialize, Serialize};
 
 use super::ratings::Ratings;

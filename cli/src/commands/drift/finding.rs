@@ -4,7 +4,7 @@ use std::fmt;
 
 use regatta_benchmarks::Unit;
 use regatta_proto::counted;
-use regatta_scorer::Difference;
+use regatta_report::Difference;
 use serde::Serialize;
 
 /// The thing that has changed.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{BenchmarkLock, EndpointSpec, Judge, Limits, ModelRef};
-use regatta_scorer::{MetricDefinition, holm};
+use regatta_report::{MetricDefinition, holm};
 
 use super::canaries::{Canaries, Compared, History};
 use super::finding::{Cause, Evidence, Finding, Moved, Paced};

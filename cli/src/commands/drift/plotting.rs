@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_proto::{BenchmarkName, ModelRef, Setting};
-use regatta_scorer::{LeaderboardRow, Series, SeriesGroup, SeriesNight, SeriesPage, SeriesValue};
+use regatta_report::{LeaderboardRow, Series, SeriesGroup, SeriesNight, SeriesPage, SeriesValue};
 
 use super::rendering::lines;
 use super::{Drift, Night};

@@ -1,7 +1,7 @@
 //! Drift for a terminal: a block a night, a line a finding.
 
 use regatta_proto::counted;
-use regatta_scorer::rendered;
+use regatta_report::rendered;
 
 use super::canaries::Canaries;
 use super::finding::{Evidence, Finding, Moved, Paced};

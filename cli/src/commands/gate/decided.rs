@@ -1,7 +1,7 @@
 //! `regatta gate RUN --decided`: the verdict that a run's own question gives, whose baseline is one of its models.
 
 use regatta_proto::{DecideQuestion, ModelRef};
-use regatta_scorer::{Decided, DecidedContest, DecidedSequence};
+use regatta_report::{Decided, DecidedContest, DecidedSequence};
 
 use super::Judgement;
 use super::verdict::{Check, Verdict, overall};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use regatta_proto::{BenchmarkName, ModelSpec, counted, did_you_mean};
-use regatta_scorer::{MetricDefinition, rendered, rendered_missing};
+use regatta_report::{MetricDefinition, rendered, rendered_missing};
 
 use super::limits::limits;
 use super::policy::{MetricPolicy, Policy};

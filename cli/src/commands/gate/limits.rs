@@ -1,7 +1,7 @@
 //! Coverage, money and time: limits on what was seen in a cell.
 
 use regatta_proto::counted;
-use regatta_scorer::SummaryMetric;
+use regatta_report::SummaryMetric;
 
 use super::policy::Policy;
 use super::verdict::{Check, Verdict};

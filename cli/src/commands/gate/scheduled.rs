@@ -53,7 +53,7 @@ fn score(policy: &Policy, run: &EndedRun) -> Option<f64> {
     let mut values = Vec::new();
     for row in &run.summary.rows {
         for (name, of) in &policy.metrics {
-            let is_of = |metric: &&regatta_scorer::SummaryMetric| {
+            let is_of = |metric: &&regatta_report::SummaryMetric| {
                 metric.metric == *name && of.evaluator.is_none_or(|evaluator| metric.evaluator == evaluator)
             };
             if of.benchmark.as_ref().is_some_and(|benchmark| row.benchmark != *benchmark) {

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::Context;
 use regatta_proto::{CellIndex, CostSum, ItemId, Money, Usage};
-use regatta_scorer::{Pilot, PilotCell, SessionScores, Spent, read_pilot};
+use regatta_report::{Pilot, PilotCell, SessionScores, Spent};
+use regatta_scorer::read_pilot;
 
 use crate::args::ClientArgs;
 use crate::embedded::Embedded;

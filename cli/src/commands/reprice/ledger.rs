@@ -9,7 +9,7 @@ use regatta_proto::{
     BATCH, Call, Cell, Circumstances, CostSum, Digest, EndpointKind, EndpointSpec, Event, FailedCall, Lane, ModelRef,
     ModelSpec, Money, Price, PriceSource, SweepLock, Transcript, Try, Usage, json_bytes,
 };
-use regatta_scorer::JudgeSpending;
+use regatta_report::JudgeSpending;
 use serde::Serialize;
 
 use crate::transcripts::Session;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use regatta_proto::{BenchmarkName, Evaluator, ItemId, ModelRef, Setting, counted};
-use regatta_scorer::{Contribution, LeaderboardRow, Measures, MetricDefinition, Summary, SummaryMetric};
+use regatta_report::{Contribution, LeaderboardRow, Measures, MetricDefinition, Summary, SummaryMetric};
 use serde::Serialize;
 
 use crate::plain_table::{fitted, plain_table};

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use regatta_deciding::further_audits;
 use regatta_proto::{BenchmarkName, CostSum, Margin, SweepLock, SweepSpec, SweepState};
-use regatta_scorer::{AuditedNumber, Measures, Summary};
+use regatta_report::{AuditedNumber, Measures, Summary};
 
 use super::{NOT_AGREED, Place, Rescored, Round, once};
 use crate::args::RescoreArgs;

@@ -6,7 +6,7 @@ use std::path::Path;
 use comfy_table::Table;
 use regatta_catalog::StoredTranscript;
 use regatta_proto::{AttemptId, BenchmarkName, Evaluator, Flag, ItemId, Setting, Transcript, did_you_mean};
-use regatta_scorer::Measures;
+use regatta_report::Measures;
 use serde::Deserialize;
 
 use super::text;

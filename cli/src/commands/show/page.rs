@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use regatta_benchmarks::markup_text;
-use regatta_scorer::DESIGN_TOKENS;
+use regatta_report::DESIGN_TOKENS;
 
 use super::text::number;
 use super::{Part, Shown};

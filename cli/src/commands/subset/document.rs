@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use regatta_proto::{BenchmarkName, Digest, ItemId, ModelRef, Setting};
-use regatta_scorer::MetricDefinition;
+use regatta_report::MetricDefinition;
 use serde::{Deserialize, Serialize};
 
 /// A subset of a benchmark's items in a setting. Values are in the metric's own scale.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_benchmarks::Measure;
 use regatta_deciding::Sessions;
 use regatta_proto::{BenchmarkName, Digest, ItemId, ModelRef, Setting, counted, did_you_mean};
-use regatta_scorer::{BenchmarkMeasures, MetricDefinition};
+use regatta_report::{BenchmarkMeasures, MetricDefinition};
 
 use crate::args::ChooseSubsetArgs;
 use crate::ended_run::EndedRun;

@@ -17,7 +17,8 @@ use regatta_backends::{Blobs, Ledger, Permits, Queue, Salvaged, SqliteLedger};
 use regatta_catalog::{Catalog, Sweep};
 use regatta_coordinator::{Coordinator, CoordinatorConfig, CoordinatorMetrics};
 use regatta_proto::{Clock, Digest, ManualClock, Report, SweepLock, SweepState};
-use regatta_scorer::{DOCUMENTS, Past, Recovery, Scorer, ScorerConfig, ScorerMetrics};
+use regatta_report::DOCUMENTS;
+use regatta_scorer::{Past, Recovery, Scorer, ScorerConfig, ScorerMetrics};
 
 pub(crate) use self::finding::{Finding, Repaired, Standing};
 use self::segments::{Segments, Survey};

@@ -4,7 +4,7 @@ use super::canaries::answered;
 use super::*;
 
 /// The page of these nights.
-fn page(runs: &[EndedRun]) -> regatta_scorer::SeriesPage {
+fn page(runs: &[EndedRun]) -> regatta_report::SeriesPage {
     let (mut before, mut history, mut plots) = (None, History::default(), Plots::default());
     let mut drift = Drift { of: "nightly".to_owned(), nights: Vec::new() };
     for run in runs {
@@ -31,7 +31,7 @@ fn each_model_in_a_setting_has_its_values_by_night_and_causes_are_marked_at_thei
     ];
     assert_eq!(captions, expected);
     let by_night =
-        |series: &regatta_scorer::Series| -> Vec<bool> { series.values.iter().map(Option::is_some).collect() };
+        |series: &regatta_report::Series| -> Vec<bool> { series.values.iter().map(Option::is_some).collect() };
     assert_eq!(by_night(&group.series[0]), [true; 3]);
     assert_eq!(
         by_night(&group.series[4]),

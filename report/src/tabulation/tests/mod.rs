@@ -1,0 +1,12 @@
+mod audited;
+mod both;
+mod dialogues;
+mod documents;
+mod filtered;
+pub(crate) mod harness;
+mod html;
+mod judged;
+mod level;
+mod partial;
+mod providers;
+mod ungraded;
