@@ -39,15 +39,21 @@ fn addresses_are_printed_and_sigterm_ends_it() {
 }
 
 #[test]
-fn a_server_that_others_reach_says_so_and_one_on_this_machine_says_nothing() {
-    for (listen, expected) in [("0.0.0.0:0", "whoever reaches 0.0.0.0:0 may use this simulator"), ("127.0.0.1:0", "")] {
-        let mut process = tools(&["--listen", listen]).spawn().unwrap();
+fn others_are_served_only_where_somebody_says_so() {
+    let output = tools(&["--listen", "0.0.0.0:0"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(78), "{said}");
+    assert!(
+        said.contains("whoever reaches 0.0.0.0:0 could use this simulator") && said.contains("--no-token"),
+        "{said}"
+    );
+    for arguments in [&["--listen", "0.0.0.0:0", "--no-token"][..], &["--listen", "127.0.0.1:0"]] {
+        let mut process = tools(arguments).spawn().unwrap();
         let mut first = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut first).unwrap();
+        assert!(first.starts_with("http://"), "{arguments:?}: {first}");
         assert!(Command::new("kill").arg(process.id().to_string()).status().unwrap().success());
-        let output = process.wait_with_output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(said.contains(expected) && said.is_empty() == expected.is_empty(), "{listen}: {said}");
+        assert_eq!(process.wait().unwrap().code(), Some(0), "{arguments:?}");
     }
 }
 

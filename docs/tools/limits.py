@@ -175,6 +175,7 @@ ROWS = [
     ("viewer: annotations of a deployment's sweep; read at once", "{count viewer/src/annotations/stored.rs STORED_MAX}; {count viewer/src/annotations/stored.rs READ_AT_ONCE}", "413; the others after them"),
     ("viewer: sessions that one search in what was said looks into; time for it", "{count viewer/src/searching.rs SESSIONS_MAX}; {time viewer/src/searching.rs TIME_MAX}, of one for the next session {time viewer/src/searching.rs STEP_TIME_MAX}", "a link goes on from there"),
     ("viewer: text to search for; items that are ordered", "{size viewer/src/pages/items/wanted.rs TEXT_BYTES_MAX}; {count backends/src/ledger/views.rs ITEMS_FOUND_MAX}", "400; the first ones"),
+    ("counts and amounts (nano-dollars) of a `summary.json`, together", "{count proto/src/untrusted.rs SUM_MAX}", "refused with the field"),
     ("viewer: texts that are compared by words, by lines; time for it", "{size viewer/src/differences.rs WORDS_MAX}, {size viewer/src/differences.rs BYTES_MAX}; {time viewer/src/differences.rs TIME_MAX}", "shown without marks; the rest counts as different"),
     ("viewer: pages of drift that are worked out at once; nights of one", "{fixed 1}; {count cli/src/roles/drift_pages.rs NIGHTS}", "503; the last ones"),
     ("viewer: directories of runs; runs of a page, schedules", "{count viewer/src/source.rs DIRECTORIES_MAX}; {count viewer/src/source.rs RUNS_MAX}, {count viewer/src/pages/schedules.rs SCHEDULES_MAX}", "said; a link to older ones; said"),

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use regatta_catalog::StoredTranscript;
-use regatta_proto::{Cell, ItemId, SweepLock};
+use regatta_proto::{Cell, ItemId, SweepLock, read_untrusted_json};
 use serde::de::DeserializeOwned;
 
 use crate::documents::{AttemptLine, ResultLine, Summary, SummaryRow};
@@ -47,7 +47,7 @@ impl Run {
         let lock = SweepLock::from_yaml(&read("sweep.lock.yaml")?);
         let lock = lock.map_err(|error| ExportError::content(&path, error))?;
         let path = directory.join("summary.json");
-        let summary = serde_json::from_str(&read("summary.json")?);
+        let summary = read_untrusted_json(read("summary.json")?.as_bytes());
         let summary = summary.map_err(|error| ExportError::content(&path, error))?;
         Ok(Self { directory: directory.to_owned(), cells: lock.cells(), lock, summary })
     }

@@ -11,6 +11,8 @@ pub use egress::{EgressRules, Network as PrivateNetwork};
 pub use keys::{KeyRule, Origin};
 
 pub(crate) use egress::AllowedAddresses;
+#[cfg(test)]
+pub(crate) use egress::Names;
 pub(crate) use keys::{Withheld, is_loopback_host};
 
 use std::collections::BTreeMap;

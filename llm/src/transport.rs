@@ -408,16 +408,16 @@ fn answered(class: ErrorClass, status: StatusCode, detail: String) -> Failure {
 /// # Errors
 /// When the address may not be reached, or certificates are needed and none can be read.
 pub fn http_client(url: &Url, connect_max: Duration, egress: Arc<EgressRules>) -> Result<Client, TransportError> {
-    pool(url, connect_max, egress, tls(url.scheme() == "https")?)
+    pool(url, connect_max, AllowedAddresses::new(egress), tls(url.scheme() == "https")?)
 }
 
 fn pool(
     url: &Url,
     connect_max: Duration,
-    egress: Arc<EgressRules>,
+    addresses: AllowedAddresses,
     tls: rustls::ClientConfig,
 ) -> Result<Client, TransportError> {
-    egress.check_url(url).map_err(TransportError::Egress)?;
+    addresses.rules.check_url(url).map_err(TransportError::Egress)?;
     let mut builder = Client::builder()
         .user_agent(concat!("regatta/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
@@ -427,7 +427,7 @@ fn pool(
         .pool_max_idle_per_host(usize::MAX)
         .pool_idle_timeout(IDLE)
         .connect_timeout(connect_max)
-        .dns_resolver(Arc::new(AllowedAddresses(egress)))
+        .dns_resolver(Arc::new(addresses))
         .tls_backend_preconfigured(tls);
     if is_loopback(url) {
         builder = builder.no_proxy();

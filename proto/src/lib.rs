@@ -47,6 +47,7 @@ mod spec_file;
 mod stage;
 mod totals;
 mod transcript;
+mod untrusted;
 mod usage;
 pub mod wire;
 mod yaml;
@@ -109,5 +110,6 @@ pub use spec_file::{
 pub use stage::SweepState;
 pub use totals::AttemptTotals;
 pub use transcript::{BenchmarkFailed, Call, ErrorClass, Event, FailedCall, Role, Served, Transcript, Try};
+pub use untrusted::read_untrusted_json;
 pub use usage::Usage;
 pub use yaml::{check_yaml, plain_message, read_yaml};

@@ -81,7 +81,7 @@ impl CostSum {
     pub fn add_call(&mut self, cost: Option<Money>) {
         match cost {
             Some(amount) => self.known += amount,
-            None => self.unknown_calls += 1,
+            None => self.unknown_calls = self.unknown_calls.saturating_add(1),
         }
     }
 
@@ -103,7 +103,7 @@ impl CostSum {
 impl AddAssign for CostSum {
     fn add_assign(&mut self, other: Self) {
         self.known += other.known;
-        self.unknown_calls += other.unknown_calls;
+        self.unknown_calls = self.unknown_calls.saturating_add(other.unknown_calls);
     }
 }
 impl fmt::Display for CostSum {
@@ -134,6 +134,15 @@ mod tests {
         assert_eq!(sum.to_string(), "unknown (1 call)");
         sum.add_call(Some(Money(2_000_000_000)));
         assert_eq!(sum.to_string(), "$2.00 + unknown (1 call)");
+    }
+
+    #[test]
+    fn calls_of_others_that_no_sum_holds_do_not_begin_anew() {
+        let most = CostSum { known: Money(u64::MAX), unknown_calls: u64::MAX };
+        let mut sum = most;
+        sum += most;
+        sum.add_call(None);
+        assert_eq!(sum, most);
     }
 
     #[test]

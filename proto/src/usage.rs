@@ -96,15 +96,16 @@ impl Usage {
     }
 }
 
+/// Transcripts and lines of attempts may be of others: a count that no sum holds stays the most that there is.
 impl AddAssign for Usage {
     fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.cached_input += other.cached_input;
-        self.cache_write += other.cache_write;
-        self.cache_write_1h += other.cache_write_1h;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
-        self.unmetered_calls += other.unmetered_calls;
+        self.input = self.input.saturating_add(other.input);
+        self.cached_input = self.cached_input.saturating_add(other.cached_input);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.cache_write_1h = self.cache_write_1h.saturating_add(other.cache_write_1h);
+        self.output = self.output.saturating_add(other.output);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.unmetered_calls = self.unmetered_calls.saturating_add(other.unmetered_calls);
     }
 }
 
@@ -124,5 +125,21 @@ mod tests {
         assert_eq!(sum.shown(sum.input, |count| count.to_string()), "≥ 10");
         let nothing = Usage::default().of_answer(&text);
         assert_eq!(nothing.shown(nothing.output, |count| count.to_string()), "unknown");
+    }
+
+    #[test]
+    fn counts_of_others_that_no_sum_holds_do_not_begin_anew() {
+        let most = Usage {
+            input: u64::MAX,
+            cached_input: u64::MAX,
+            cache_write: u64::MAX,
+            cache_write_1h: u64::MAX,
+            output: u64::MAX,
+            reasoning: u64::MAX,
+            unmetered_calls: u64::MAX,
+        };
+        let mut sum = most;
+        sum += most;
+        assert_eq!(sum, most);
     }
 }

@@ -38,6 +38,11 @@ pub fn check_yaml(text: &str) -> Result<(), String> {
 }
 
 fn check_nesting(text: &str) -> Result<(), String> {
+    check_nesting_within(text, &mut text.len().saturating_mul(STEPS_PER_CHARACTER))
+}
+
+/// The same in at most `steps`, of which it leaves the rest.
+fn check_nesting_within(text: &str, steps: &mut usize) -> Result<(), String> {
     let too_deep = |position: usize| {
         let line = text.get(..position).unwrap_or(text).lines().count().max(1);
         Err(format!("line {line} is nested too deeply: at most {NESTING_MAX} brackets, or dashes, may be open"))
@@ -52,9 +57,8 @@ fn check_nesting(text: &str) -> Result<(), String> {
     }
     // Where a bracket is a bracket, and not a part of a text or a comment, depends on everything before it. Within brackets it does not, so
     // every bracket is followed from where it opens as if it were one; those that are none can only find too many.
-    let mut steps = text.len().saturating_mul(STEPS_PER_CHARACTER);
     for (position, _) in text.match_indices(['[', '{']) {
-        if Flow::new(&text[position + 1..], &mut steps).nests_too_deeply() {
+        if Flow::new(&text[position + 1..], steps).nests_too_deeply() {
             return too_deep(position + 1);
         }
     }
@@ -175,6 +179,39 @@ mod tests {
             "line 2 is nested too deeply: at most 100 brackets, or dashes, may be open"
         );
         assert!(check_nesting(&format!("a:\n{}x\n", "- ".repeat(NESTING_MAX + 1))).is_err());
+    }
+
+    /// Steps that it takes to refuse a text.
+    fn steps_of_refusal(text: &str) -> usize {
+        let most = text.len() * STEPS_PER_CHARACTER;
+        let mut left = most;
+        check_nesting_within(text, &mut left).unwrap_err();
+        most - left
+    }
+
+    #[test]
+    fn what_is_nested_without_end_is_refused_in_a_few_steps_however_long_it_is() {
+        for deep in ["[", "- ", "{a: ", "? ", "[\n", "- [", "[{a: "] {
+            let steps = [1_000, 100_000].map(|times| steps_of_refusal(&deep.repeat(times)));
+            assert!(steps[0] == steps[1] && steps[0] <= 10 * NESTING_MAX, "{deep:?} took {steps:?}");
+        }
+    }
+
+    #[test]
+    fn no_text_takes_more_steps_than_a_multiple_of_its_length() {
+        // Each bracket has to be followed to the end of the text, as nothing closes it, and it hides the others.
+        let lines = |count: usize| "x: 'a[ #'\n".repeat(count);
+        assert_eq!(check_nesting(&lines(100)), Ok(()));
+        let long = lines(5_000);
+        assert_eq!(steps_of_refusal(&long), long.len() * STEPS_PER_CHARACTER);
+    }
+
+    #[test]
+    fn nesting_is_refused_before_anything_is_parsed() {
+        let broken = "a: b: c\n";
+        assert!(!read_yaml::<serde_yaml_ng::Value>(broken).unwrap_err().contains("nested too deeply"));
+        let nested = read_yaml::<serde_yaml_ng::Value>(&format!("{broken}b: {}", "[".repeat(200_000))).unwrap_err();
+        assert_eq!(nested, "line 2 is nested too deeply: at most 100 brackets, or dashes, may be open");
     }
 
     #[test]

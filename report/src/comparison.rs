@@ -204,7 +204,7 @@ fn provider(
         cost: row.spending.cost,
         cost_per_session: row.spending.per_session(row.sessions.scored(), row.cached),
         cost_per_success: successes(group).and_then(each_success),
-        calls: sums.calls - sums.from_cache,
+        calls: sums.calls.saturating_sub(sums.from_cache),
         latency: Percentiles::of_sketch(&sums.latency),
         first_token: Percentiles::of_sketch(&sums.first_token),
         tokens_per_second: sums.tokens_per_second.quantile(0.5),

@@ -7,7 +7,9 @@ use regatta_backends::{JudgeCosts, OtherCalls, ReportedCost, SavedCost};
 use regatta_benchmarks::{Better, PaperTable, Unit};
 use regatta_proto::{
     BenchmarkName, CostSum, Evaluator, Flag, Level, ModelRef, Money, Role, Setting, SweepId, SweepState, Usage,
+    read_untrusted_json,
 };
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use crate::canaries::CanaryAnswers;
@@ -117,12 +119,20 @@ impl Summary {
     /// Version this build writes.
     pub const VERSION: u32 = 1;
 
-    /// Reads `summary.json`.
+    /// Reads `summary.json`, which somebody else may have written: sums of its counts and amounts do not overflow.
     ///
     /// # Errors
-    /// When the bytes are not the JSON of a summary.
+    /// When the bytes are not the JSON of a summary, when its whole numbers come to more than any sweep's, or when a row has more covered
+    /// sessions than sessions.
     pub fn from_json(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        let summary: Self = read_untrusted_json(bytes)?;
+        for (at, LeaderboardRow { coverage, .. }) in summary.rows.iter().enumerate() {
+            if !(0.0..=1.0).contains(coverage) {
+                let problem = format!("rows[{at}].coverage is {coverage:?}, which is no part of all sessions (0 to 1)");
+                return Err(serde_json::Error::custom(problem));
+            }
+        }
+        Ok(summary)
     }
 }
 
@@ -469,4 +479,44 @@ pub struct BenchmarkTable {
     /// The table.
     #[serde(flatten)]
     pub table: PaperTable,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep};
+
+    /// The summary of a sweep of two models, with `value` at the JSON pointer `place`.
+    fn with(place: &str, value: Value) -> Result<Summary, String> {
+        let summary = summary(&documents(&sweep(lock(&["x/one", "x/two"])), &all_measured));
+        let mut document = serde_json::to_value(&summary).unwrap();
+        *document.pointer_mut(place).unwrap() = value;
+        Summary::from_json(document.to_string().as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn counts_and_amounts_that_overflow_together_are_refused_with_the_field() {
+        for (place, field) in [
+            ("/rows/1/sessions/total", "rows[1].sessions.total"),
+            ("/rows/0/spending/attempts", "rows[0].spending.attempts"),
+            ("/spending/usage/input", "spending.usage.input"),
+            ("/standings/0/cost/unknown_calls", "standings[0].cost.unknown_calls"),
+        ] {
+            let refused = with(place, json!(u64::MAX)).unwrap_err();
+            assert!(refused.starts_with(&format!("{field} is 18446744073709551615, which is too much")), "{refused}");
+        }
+        let most = with("/rows/1/sessions/total", json!(900_000_000_000_000_000_u64)).unwrap();
+        assert_eq!(most.rows[1].sessions.total, 900_000_000_000_000_000);
+    }
+
+    #[test]
+    fn a_row_has_no_more_covered_sessions_than_sessions() {
+        for coverage in [1e300, 1.5, -0.5] {
+            let refused = with("/rows/0/coverage", json!(coverage)).unwrap_err();
+            assert_eq!(refused, format!("rows[0].coverage is {coverage:?}, which is no part of all sessions (0 to 1)"));
+        }
+        assert_eq!(with("/rows/0/coverage", json!(1.0)).unwrap().rows[0].coverage, 1.0);
+    }
 }

@@ -39,7 +39,7 @@ impl Totals {
             sum.usage += cell.usage;
             sum.cost += cell.cost;
             sum.wasted += cell.wasted;
-            sum.maybe_spent += cell.maybe_spent.0;
+            sum.maybe_spent = sum.maybe_spent.saturating_add(cell.maybe_spent.0);
             sum
         })
     }

@@ -110,7 +110,7 @@ impl SavedCost {
 
     /// Adds the calls of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
+        add_to(&mut self.calls, other.calls);
         self.cost += other.cost;
     }
 }
@@ -129,8 +129,8 @@ pub struct OtherCalls {
 
 impl OtherCalls {
     fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.failed_tries += other.failed_tries;
+        add_to(&mut self.calls, other.calls);
+        add_to(&mut self.failed_tries, other.failed_tries);
         self.cost += other.cost;
     }
 
@@ -160,10 +160,10 @@ pub struct ReportedCost {
 
 impl ReportedCost {
     fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
+        add_to(&mut self.calls, other.calls);
         self.theirs += other.theirs;
         self.ours += other.ours;
-        self.unpriced_calls += other.unpriced_calls;
+        add_to(&mut self.unpriced_calls, other.unpriced_calls);
         self.unpriced_theirs += other.unpriced_theirs;
     }
 }
@@ -197,14 +197,14 @@ impl CallSums {
 
     /// Adds all calls of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.calls += other.calls;
-        self.from_cache += other.from_cache;
-        self.batched += other.batched;
+        add_to(&mut self.calls, other.calls);
+        add_to(&mut self.from_cache, other.from_cache);
+        add_to(&mut self.batched, other.batched);
         self.latency.merge(&other.latency);
         self.first_token.merge(&other.first_token);
         self.tokens_per_second.merge(&other.tokens_per_second);
         for (class, count) in &other.errors {
-            *self.errors.entry(*class).or_default() += count;
+            add_to(self.errors.entry(*class).or_default(), *count);
         }
         self.failed += other.failed;
         self.held_up.merge(&other.held_up);
@@ -214,7 +214,7 @@ impl CallSums {
             self.others.entry(*role).or_default().merge(calls);
         }
         for (name, count) in &other.served {
-            *self.served.entry(name.clone()).or_default() += count;
+            add_to(self.served.entry(name.clone()).or_default(), *count);
         }
         self.bound_served();
     }
@@ -287,12 +287,17 @@ impl CallSums {
     fn bound_served(&mut self) {
         let mut others = self.served.remove(OTHERS).unwrap_or_default();
         while self.served.len() > SERVED_MAX {
-            others += self.served.pop_last().map_or(0, |(_, count)| count);
+            add_to(&mut others, self.served.pop_last().map_or(0, |(_, count)| count));
         }
         if others > 0 {
             self.served.insert(OTHERS.to_owned(), others);
         }
     }
+}
+
+/// Adds `more`, which may come from a ledger of somebody else: a count that no sum holds stays the most that there is.
+fn add_to(count: &mut u64, more: u64) {
+    *count = count.saturating_add(more);
 }
 
 /// `true` unless the failure itself is what the session comes to.

@@ -87,6 +87,11 @@ pub(super) fn small(value: i64, field: &'static str) -> Result<u32, LedgerError>
     u32::try_from(value).map_err(|_| unreadable(field, value))
 }
 
+/// A number of sessions of a cell: its items have numbers of 32 bits. So sums over the cells of a ledger that somebody hands on do not overflow.
+pub(super) fn sessions(value: i64, field: &'static str) -> Result<u64, LedgerError> {
+    small(value, field).map(u64::from)
+}
+
 pub(super) fn money(value: Option<i64>, field: &'static str) -> Result<Option<Money>, LedgerError> {
     value.map(|nanos| large(nanos, field).map(Money)).transpose()
 }
@@ -184,6 +189,15 @@ mod tests {
         assert!(outcome("measured", Some("nonsense")).is_err());
         assert!(outcome("not_measured", None).is_err());
         assert!(outcome("not_measured", Some("nonsense")).is_err());
+    }
+
+    #[test]
+    fn a_cell_has_no_more_sessions_than_items_have_numbers() {
+        assert_eq!(sessions(i64::from(u32::MAX), "recorded").unwrap(), u64::from(u32::MAX));
+        for beyond in [-1, i64::from(u32::MAX) + 1, i64::MAX] {
+            let error = sessions(beyond, "recorded").unwrap_err().to_string();
+            assert!(error.contains("recorded") && error.contains(&beyond.to_string()), "{error}");
+        }
     }
 
     #[test]

@@ -45,7 +45,8 @@ impl Sketch {
     /// Adds all measurements of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (bin, count) in &other.bins {
-            *self.bins.entry(*bin).or_default() += count;
+            let sum = self.bins.entry(*bin).or_default();
+            *sum = sum.saturating_add(*count);
         }
         self.millionths = self.millionths.saturating_add(other.millionths);
     }
@@ -53,7 +54,7 @@ impl Sketch {
     /// Number of measurements.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.bins.values().sum()
+        self.bins.values().copied().fold(0, u64::saturating_add)
     }
 
     /// Mean of the measurements; `None` if there are none.
@@ -66,6 +67,10 @@ impl Sketch {
     /// The value below which a part `q` of the measurements lies, within 1 %; `None` if there are none. A `q` outside 0 to 1 is clamped.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Option<f64> {
+        // No ledger of ours counts that many; the library would overflow.
+        if self.count() == u64::MAX {
+            return None;
+        }
         let config = config();
         let mut sketch = DDSketch::new(config);
         for (bin, count) in &self.bins {
@@ -95,6 +100,13 @@ mod tests {
         let mut all = Sketch::default();
         parts.iter().for_each(|part| all.merge(part));
         all
+    }
+
+    #[test]
+    fn counts_of_others_that_no_sum_holds_have_no_quantile() {
+        let foreign = Sketch { bins: BTreeMap::from([(1, u64::MAX), (2, 7)]), millionths: u64::MAX };
+        let all = merged(&[foreign.clone(), foreign]);
+        assert_eq!((all.count(), all.quantile(0.5)), (u64::MAX, None));
     }
 
     #[test]

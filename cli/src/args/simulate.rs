@@ -31,6 +31,9 @@ pub(crate) struct SimulateLlmArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:8089")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Serve others too, where the address is one that they reach: simulators know no tokens and no TLS
+    #[arg(long)]
+    pub(crate) no_token: bool,
     /// Latency, limits and faults, as in the spec's `simulation` (YAML or JSON), inline or as @FILE
     #[arg(long, value_name = "YAML")]
     pub(crate) simulation: Option<String>,
@@ -47,4 +50,7 @@ pub(crate) struct SimulateAppsArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Serve others too, where the address is one that they reach: simulators know no tokens and no TLS
+    #[arg(long)]
+    pub(crate) no_token: bool,
 }

@@ -9,6 +9,9 @@ pub(crate) struct SimulateToolsArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     pub(crate) listen: std::net::SocketAddr,
+    /// Serve others too, where the address is one that they reach: simulators know no tokens and no TLS
+    #[arg(long)]
+    pub(crate) no_token: bool,
     /// Give every server its official port too (3000 to 3020), on the same host
     #[arg(long, value_name = "WHICH")]
     ports: Option<Ports>,

@@ -82,10 +82,10 @@ struct AttemptLine {
     known_usage: Option<Usage>,
     known_cost_nanodollars: Money,
     unpriced_calls: u64,
-    calls: u64,
+    calls: u32,
     /// `None` where a version wrote the line that did not count them.
     #[serde(default)]
-    cached_calls: Option<u64>,
+    cached_calls: Option<u32>,
 }
 
 /// Adds what attempts took that left no transcript, if the run says what its attempts took.
@@ -97,8 +97,8 @@ fn add_lost(ledger: &mut Ledger<'_>, lock: &SweepLock, run: &Path) -> anyhow::Re
     let mut by_cell: BTreeMap<u32, (Sums, Date)> = BTreeMap::new();
     for attempt in read_lines::<AttemptLine>(&path)? {
         let (sums, last) = by_cell.entry(attempt.cell).or_insert_with(|| (Sums::default(), day(attempt.started_at)));
-        sums.calls += attempt.calls;
-        sums.cached += attempt.cached_calls.unwrap_or(0);
+        sums.calls += u64::from(attempt.calls);
+        sums.cached += u64::from(attempt.cached_calls.unwrap_or(0));
         sums.usage += Usage::of_fields(attempt.usage, attempt.known_usage);
         sums.cost += CostSum { known: attempt.known_cost_nanodollars, unknown_calls: attempt.unpriced_calls };
         *last = day(attempt.started_at).max(*last);

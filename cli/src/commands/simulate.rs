@@ -13,12 +13,18 @@ use regatta_toolservers::{SimulatedApps, SimulatedTools, ToolsConfig};
 
 use crate::args::{SimulateAppsArgs, SimulateArgs, SimulateLlmArgs, SimulateToolsArgs, Simulated};
 use crate::data::{benchmark, read_dataset, read_files};
-use crate::exit::bad_configuration;
+use crate::exit::{BadConfiguration, bad_configuration};
 use crate::listener::is_reached_by_others;
 use crate::output;
 use crate::signals::Leaving;
 
 pub(crate) async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
+    let (listen, no_token) = match &args.what {
+        Simulated::Llm(args) => (args.listen, args.no_token),
+        Simulated::Apps(args) => (args.listen, args.no_token),
+        Simulated::Tools(args) => (args.listen, args.no_token),
+    };
+    check_reach(listen, no_token)?;
     let leaving = Leaving::on_signals()?;
     match args.what {
         Simulated::Llm(args) => run_llm(args, &leaving).await,
@@ -32,20 +38,21 @@ async fn run_apps(args: SimulateAppsArgs, leaving: &Leaving) -> anyhow::Result<E
     let apps = ServedApps::load(&files).map_err(bad_configuration)?;
     let server = SimulatedApps::start(args.listen, apps).await.map_err(bad_configuration)?;
     output::line(&server.url());
-    note_reach(args.listen);
     leaving.drain.cancelled().await;
     server.shutdown().await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says that others reach the server at `listen`, where they do.
-fn note_reach(listen: SocketAddr) {
-    if is_reached_by_others(listen) {
-        output::note(&format!(
-            "whoever reaches {listen} may use this simulator and look at what it was asked: it knows no keys and no TLS; listen on \
-             127.0.0.1 unless others are to"
-        ));
+/// Refuses to serve others at `listen`, unless somebody said that they are to.
+fn check_reach(listen: SocketAddr, no_token: bool) -> anyhow::Result<()> {
+    if no_token || !is_reached_by_others(listen) {
+        return Ok(());
     }
+    Err(BadConfiguration(format!(
+        "whoever reaches {listen} could use this simulator and look at what it was asked, for it knows no tokens and no TLS: listen on \
+         127.0.0.1, or, where others are to use it, say --no-token"
+    ))
+    .into())
 }
 
 /// The first line is the address that serves everything; a line with name and address follows for each server with a port of its own.
@@ -55,7 +62,6 @@ async fn run_tools(args: SimulateToolsArgs, leaving: &Leaving) -> anyhow::Result
     let config = ToolsConfig { listen: args.listen, ports, tools, simulation: simulation.unwrap_or_default() };
     let server = SimulatedTools::start(config).await.map_err(bad_configuration)?;
     output::line(&server.url());
-    note_reach(args.listen);
     for (name, url) in server.ports() {
         output::line(&format!("{name} {url}"));
     }
@@ -68,7 +74,6 @@ async fn run_llm(args: SimulateLlmArgs, leaving: &Leaving) -> anyhow::Result<Exi
     let config = configure(&args).map_err(bad_configuration)?;
     let server = SimulatedEndpoint::start(config).await.map_err(bad_configuration)?;
     output::line(&server.url());
-    note_reach(args.listen);
     leaving.drain.cancelled().await;
     server.shutdown().await;
     Ok(ExitCode::SUCCESS)
@@ -106,6 +111,20 @@ fn simulation(text: &str) -> anyhow::Result<Simulation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn others_use_a_simulator_only_where_somebody_says_so() {
+        let refused =
+            |listen: &str, no_token| check_reach(listen.parse().unwrap(), no_token).map_err(|e| e.to_string());
+        for listen in ["0.0.0.0:8089", "[::]:8089", "10.0.0.1:8089"] {
+            let problem = refused(listen, false).unwrap_err();
+            assert!(problem.contains(listen) && problem.contains("--no-token"), "{problem}");
+            assert_eq!(refused(listen, true), Ok(()));
+        }
+        for listen in ["127.0.0.1:8089", "[::1]:0"] {
+            assert_eq!(refused(listen, false), Ok(()));
+        }
+    }
 
     #[test]
     fn a_simulation_is_yaml_or_json_with_any_of_its_settings() {

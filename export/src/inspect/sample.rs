@@ -87,10 +87,10 @@ fn times(sample: &mut Value, begun: Option<Timestamp>, ended: Option<Timestamp>,
     if let (Some(begun), Some(ended)) = (begun, ended) {
         sample["total_time"] = seconds(begun, ended).into();
         let counted = session.attempts.iter().filter(|attempt| !attempt.wasted);
-        let worked: Vec<u64> = counted.filter_map(|attempt| attempt.latency_us).collect();
+        let worked = counted.filter_map(|attempt| attempt.latency_us).reduce(u64::saturating_add);
         // Of answers from the response cache alone, or of none, there is no such time.
-        if !worked.is_empty() {
-            sample["working_time"] = std::time::Duration::from_micros(worked.iter().sum()).as_secs_f64().into();
+        if let Some(worked) = worked {
+            sample["working_time"] = std::time::Duration::from_micros(worked).as_secs_f64().into();
         }
     }
 }

@@ -121,7 +121,7 @@ impl Took {
             took.cost = took.cost.zip(attempt.cost_nanodollars).map(|(sum, cost)| sum + cost);
             took.cached_calls = took.cached_calls.zip(attempt.cached_calls).map(|(sum, calls)| sum + u64::from(calls));
             // `None` is no time: `latency_us` tells whether it is known.
-            took.latency_us += attempt.latency_us.unwrap_or(0);
+            took.latency_us = took.latency_us.saturating_add(attempt.latency_us.unwrap_or(0));
         }
         Some(took)
     }

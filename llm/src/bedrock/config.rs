@@ -141,7 +141,9 @@ impl Settings {
         let config = if self.signs { config.auth_scheme_preference([AuthSchemeId::from(SIGNATURE)]) } else { config };
         let config = match &self.egress {
             // The client of the service alone: where keys come from is this machine's own matter.
-            Some(rules) => config.http_client(http().build_with_resolver(Checked(AllowedAddresses(Arc::clone(rules))))),
+            Some(rules) => {
+                config.http_client(http().build_with_resolver(Checked(AllowedAddresses::new(Arc::clone(rules)))))
+            }
             None => config,
         };
         Ok(Client::from_conf(config.build()))

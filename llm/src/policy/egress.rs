@@ -1,11 +1,13 @@
 //! Rules about addresses that may be reached. They are checked after name resolution, so a name that resolves to another address the second
 //! time cannot bypass them.
 
+use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde::Deserialize;
@@ -72,7 +74,7 @@ impl EgressRules {
     /// Resolves names like the machine, and refuses those that lead to an address that must not be reached.
     #[must_use]
     pub fn resolver(self: Arc<Self>) -> Arc<impl Resolve + 'static> {
-        Arc::new(AllowedAddresses(self))
+        Arc::new(AllowedAddresses::new(self))
     }
 
     /// The reason why `address` must not be reached; `None` if it may be.
@@ -172,18 +174,45 @@ fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// Resolves names like the machine, and keeps the addresses that may be reached.
+/// A source of the addresses of names. The machine's is the one in use.
+pub(crate) trait Names: fmt::Debug + Send + Sync {
+    /// Addresses that `host` has at this moment.
+    fn look_up<'n>(&'n self, host: &'n str) -> BoxFuture<'n, io::Result<Vec<SocketAddr>>>;
+}
+
+#[derive(Debug)]
+struct NamesOfMachine;
+
+impl Names for NamesOfMachine {
+    fn look_up<'n>(&'n self, host: &'n str) -> BoxFuture<'n, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move { Ok(tokio::net::lookup_host((host, 0)).await?.collect()) })
+    }
+}
+
+/// Resolves names like the machine, and keeps the addresses that may be reached. A client connects to the very addresses that were checked:
+/// it asks once for each connection.
 #[derive(Debug, Clone)]
-pub(crate) struct AllowedAddresses(pub(crate) Arc<EgressRules>);
+pub(crate) struct AllowedAddresses {
+    pub(crate) rules: Arc<EgressRules>,
+    names: Arc<dyn Names>,
+}
 
 impl AllowedAddresses {
+    pub(crate) fn new(rules: Arc<EgressRules>) -> Self {
+        Self::by(rules, Arc::new(NamesOfMachine))
+    }
+
+    pub(crate) fn by(rules: Arc<EgressRules>, names: Arc<dyn Names>) -> Self {
+        Self { rules, names }
+    }
+
     /// Addresses of `host`.
     ///
     /// # Errors
     /// When it has none, or one that must not be reached.
     pub(crate) async fn of(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
-        let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-        allowed(&self.0, host, found).map_err(|problem| io::Error::new(io::ErrorKind::PermissionDenied, problem))
+        let found = self.names.look_up(host).await?;
+        allowed(&self.rules, host, found).map_err(|problem| io::Error::new(io::ErrorKind::PermissionDenied, problem))
     }
 }
 
@@ -292,7 +321,10 @@ mod tests {
     #[tokio::test]
     async fn a_name_is_refused_for_what_the_machine_resolves_it_to() {
         let resolved = async |rules: EgressRules| {
-            AllowedAddresses(Arc::new(rules)).resolve("localhost".parse().unwrap()).await.map(|found| found.count())
+            AllowedAddresses::new(Arc::new(rules))
+                .resolve("localhost".parse().unwrap())
+                .await
+                .map(|found| found.count())
         };
         assert!(resolved(EgressRules::open()).await.unwrap() > 0);
         let refused = resolved(EgressRules::default()).await.unwrap_err().to_string();

@@ -1,4 +1,7 @@
+use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Mutex;
 
 use futures::future::join_all;
 use regatta_memory::ByteBudget;
@@ -9,6 +12,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use super::*;
+use crate::policy::Names;
 use crate::scripted::{Server, Step};
 
 const BEARER: KeyHeader = KeyHeader { name: "authorization", prefix: "Bearer " };
@@ -134,6 +138,47 @@ async fn a_name_that_leads_to_an_address_which_is_not_allowed_is_not_connected_t
     assert_eq!(sent(&rules(EgressRules::open()), &asked).await.unwrap().status, 200);
 }
 
+/// A name with another address at each look-up, the last of the list first.
+#[derive(Debug)]
+struct Rebound(Mutex<Vec<SocketAddr>>);
+
+impl Names for Rebound {
+    fn look_up<'n>(&'n self, host: &'n str) -> BoxFuture<'n, io::Result<Vec<SocketAddr>>> {
+        let next = self.0.lock().unwrap().pop();
+        let found = next.map(|address| vec![address]).ok_or_else(|| io::Error::other(format!("{host} has no more")));
+        Box::pin(std::future::ready(found))
+    }
+}
+
+#[tokio::test]
+async fn a_name_whose_address_changes_is_connected_to_where_it_was_checked_and_refused_once_it_leads_inside() {
+    // Both are of this machine; the rules allow one of them alone.
+    let (public, inside) =
+        (TcpListener::bind("127.0.0.2:0").await.unwrap(), Server::scripted(vec![Step::ok("")]).await);
+    let inside_at = Url::parse(&inside.base_url).unwrap().socket_addrs(|| None).unwrap()[0];
+    let names = Arc::new(Rebound(Mutex::new(vec![inside_at, public.local_addr().unwrap()])));
+    let rules = EgressRules { private: vec!["127.0.0.2".parse().unwrap()], ..EgressRules::default() };
+    let addresses = AllowedAddresses::by(Arc::new(rules), Arc::clone(&names) as Arc<dyn Names>);
+    // Without a port in the address, the ports are those of the look-ups.
+    let url = Url::parse("http://rebound.example/v1/chat/completions").unwrap();
+    let direct = Url::parse("http://127.0.0.2/").unwrap();
+    let transport = Transport {
+        client: pool(&direct, Duration::from_secs(5), addresses, tls(false).unwrap()).unwrap(),
+        network: None,
+        standstill: Standstill::watch(),
+        headers: HeaderMap::new(),
+        timeouts: TIMEOUTS,
+        secret: Secret::default(),
+    };
+    let (answer, ()) = tokio::join!(sent(&transport, &url), answer_and_close(&public));
+    assert_eq!(answer.unwrap().status, 200);
+    assert_eq!(*names.0.lock().unwrap(), [inside_at], "a connection was made by more than one look-up");
+    let failure = sent(&transport, &url).await.unwrap_err();
+    assert!(failure.reach.is_unreached(), "{failure:?}");
+    assert!(failure.detail.contains("rebound.example resolves to 127.0.0.1, a private address"), "{failure:?}");
+    assert_eq!((inside.connections(), names.0.lock().unwrap().len()), (0, 0));
+}
+
 #[tokio::test]
 async fn a_refused_connection_is_a_connection_failure_that_reached_nobody() {
     let server = Server::scripted(vec![Step::ok("")]).await;
@@ -174,7 +219,7 @@ async fn handshake(host: &str, server: &ServerTls, authority: Option<&Path>) -> 
         }
     });
     let client = match authority {
-        Some(file) => pool(&url, Duration::from_secs(5), open(), trusting(file)),
+        Some(file) => pool(&url, Duration::from_secs(5), AllowedAddresses::new(open()), trusting(file)),
         None => http_client(&url, Duration::from_secs(5), open()),
     };
     let transport = Transport {

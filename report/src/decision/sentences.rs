@@ -91,7 +91,7 @@ fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: 
     // What a filter ended cost little or nothing, which makes no model cheap.
     let is_answered = [one, two].iter().all(|of| of.sessions.measured > 0);
     let is_cached = one.cached + two.cached > 0;
-    let items = summary.rows.iter().filter(|row| row.model == *first).map(|row| row.items).sum();
+    let items = summary.rows.iter().filter(|row| row.model == *first).map(|row| u64::from(row.items)).sum();
     parts.push(match (is_answered, is_cached) {
         (true, false) => {
             let said = money(one.cost_per_session, two.cost_per_session, cost, summary.level);
@@ -107,8 +107,8 @@ fn clause(summary: &Summary, contests: &[Contest<'_>], first: &ModelRef, other: 
 }
 
 /// ` (8 of 80 items)`; empty where it is all of them.
-fn of_items(n: u32, items: u32) -> String {
-    if n < items { format!(" ({} of {} items)", grouped(n.into()), grouped(items.into())) } else { String::new() }
+fn of_items(n: u32, items: u64) -> String {
+    if u64::from(n) < items { format!(" ({} of {} items)", grouped(n.into()), grouped(items)) } else { String::new() }
 }
 
 /// Settings in which `other` is better, worse, or the same, by the same tests as the groups of the ranking.

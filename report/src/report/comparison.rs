@@ -153,7 +153,8 @@ fn errors(comparison: &Comparison) -> Option<Block> {
     let mut header = columns(&["provider", "failed tries"]);
     header.extend(classes.iter().map(|class| class.as_str().replace('_', " ")));
     let rows = comparison.providers.iter().map(|provider| {
-        let mut row = vec![name(provider), Field::Number(grouped(provider.errors.values().sum()))];
+        let failed = provider.errors.values().copied().fold(0, u64::saturating_add);
+        let mut row = vec![name(provider), Field::Number(grouped(failed))];
         row.extend(
             classes.iter().map(|class| Field::Number(grouped(provider.errors.get(class).copied().unwrap_or(0)))),
         );

@@ -111,7 +111,7 @@ fn in_use(holders: &[PoolHolder]) -> (u64, u64) {
 
 /// Class of the tag, and what it says.
 fn health(calls: &CallSums, slowed_to: Option<f64>) -> (&'static str, String) {
-    let failed: u64 = calls.errors.values().sum();
+    let failed = calls.errors.values().copied().fold(0, u64::saturating_add);
     let answered = calls.calls.saturating_sub(calls.from_cache);
     match (answered, failed, slowed_to) {
         (0, 0, None) => ("tag", "not asked yet".to_owned()),
@@ -192,6 +192,13 @@ mod tests {
         assert_eq!(words(calls(90, 0, 10), None), "10\u{202f}% of tries fail");
         assert_eq!(words(calls(91, 0, 9), None), "answers");
         assert_eq!(words(calls(0, 0, 0), Some(0.5)), "slowed to 50 % of its limits");
+    }
+
+    #[test]
+    fn counts_of_a_ledger_that_no_sum_holds_make_no_endpoint_healthy() {
+        let errors = BTreeMap::from([(ErrorClass::Server, u64::MAX), (ErrorClass::Timeout, u64::MAX)]);
+        let shown = health(&CallSums { calls: 2, errors, ..CallSums::default() }, None);
+        assert_eq!(shown.1, "100\u{202f}% of tries fail");
     }
 
     #[test]

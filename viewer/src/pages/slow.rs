@@ -137,7 +137,8 @@ pub(super) async fn section(
     }
     let mut errors = BTreeMap::new();
     for (class, count) in calls.iter().flat_map(|(_, sums)| &sums.errors) {
-        *errors.entry(class.as_str()).or_insert(0_u64) += count;
+        let sum = errors.entry(class.as_str()).or_insert(0_u64);
+        *sum = sum.saturating_add(*count);
     }
     Ok(html! {
         (took(&models))

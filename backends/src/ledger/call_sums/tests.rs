@@ -201,6 +201,25 @@ fn what_is_written_is_read_again_and_looks_the_same() {
     assert_eq!(serde_json::from_str::<CallSums>("{}").unwrap(), CallSums::default());
 }
 
+#[test]
+fn counts_of_others_that_no_sum_holds_do_not_begin_anew() {
+    let most = OtherCalls { calls: u64::MAX, failed_tries: u64::MAX, ..OtherCalls::default() };
+    let foreign = CallSums {
+        calls: u64::MAX,
+        from_cache: u64::MAX,
+        batched: u64::MAX,
+        errors: BTreeMap::from([(ErrorClass::Server, u64::MAX)]),
+        saved: SavedCost { calls: u64::MAX, cost: Money(u64::MAX) },
+        reported: ReportedCost { calls: u64::MAX, unpriced_calls: u64::MAX, ..ReportedCost::default() },
+        served: BTreeMap::from([("model".to_owned(), u64::MAX)]),
+        others: BTreeMap::from([(Role::User, most)]),
+        ..CallSums::default()
+    };
+    let mut sum = foreign.clone();
+    sum.merge(&foreign);
+    assert_eq!(sum, foreign);
+}
+
 fn any_call() -> impl Strategy<Value = Call> {
     let class = prop_oneof![Just(ErrorClass::Server), Just(ErrorClass::Timeout)];
     let money = || proptest::option::of((0..9_u64).prop_map(Money));

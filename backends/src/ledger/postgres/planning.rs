@@ -20,8 +20,8 @@ use super::pool::Fault;
 use super::removing::{refuse_removed, refuse_removed_id};
 use super::storage::refer;
 use crate::ledger::columns::{
-    answer_bits, concurrency, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time,
-    unreadable,
+    answer_bits, concurrency, cost, digest, large, money, parsed, sessions, small, stored, stored_money, stored_time,
+    time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow, Term};
 
@@ -473,13 +473,13 @@ fn cell(row: &Row) -> Result<CellProgress, Fault> {
     Ok(CellProgress {
         index: CellIndex(small(row.try_get(0)?, "cell")?),
         queue: row.try_get(1)?,
-        items: large(row.try_get(2)?, "items")?,
-        dispatched: large(row.try_get(3)?, "dispatched")?,
-        recorded: large(row.try_get(4)?, "recorded")?,
-        settled: large(row.try_get(5)?, "settled")?,
-        measured: large(row.try_get(6)?, "measured")?,
-        model_failures: large(row.try_get(7)?, "model_failures")?,
-        not_measured: large(row.try_get(8)?, "not_measured")?,
+        items: sessions(row.try_get(2)?, "items")?,
+        dispatched: sessions(row.try_get(3)?, "dispatched")?,
+        recorded: sessions(row.try_get(4)?, "recorded")?,
+        settled: sessions(row.try_get(5)?, "settled")?,
+        measured: sessions(row.try_get(6)?, "measured")?,
+        model_failures: sessions(row.try_get(7)?, "model_failures")?,
+        not_measured: sessions(row.try_get(8)?, "not_measured")?,
         usage: spent.usage()?,
         cost: spent.cost()?,
         wasted: cost([row.try_get(19)?, row.try_get(20)?])?,

@@ -13,8 +13,8 @@ use super::removing::refuse_removed;
 use super::storage::refer;
 use super::thread::Fault;
 use crate::ledger::columns::{
-    answer_bits, concurrency, cost, digest, large, money, parsed, small, stored, stored_money, stored_time, time,
-    unreadable,
+    answer_bits, concurrency, cost, digest, large, money, parsed, sessions, small, stored, stored_money, stored_time,
+    time, unreadable,
 };
 use crate::ledger::{CellProgress, Created, LedgerError, NewSweep, PageMark, ShardRow, ShardState, SweepRow};
 
@@ -350,13 +350,13 @@ pub(super) fn progress(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Vec<Cell
         cells.push(CellProgress {
             index: CellIndex(small(row.get(0)?, "cell")?),
             queue: row.get(1)?,
-            items: large(row.get(2)?, "items")?,
-            dispatched: large(row.get(3)?, "dispatched")?,
-            recorded: large(row.get(4)?, "recorded")?,
-            settled: large(row.get(5)?, "settled")?,
-            measured: large(row.get(6)?, "measured")?,
-            model_failures: large(row.get(7)?, "model_failures")?,
-            not_measured: large(row.get(8)?, "not_measured")?,
+            items: sessions(row.get(2)?, "items")?,
+            dispatched: sessions(row.get(3)?, "dispatched")?,
+            recorded: sessions(row.get(4)?, "recorded")?,
+            settled: sessions(row.get(5)?, "settled")?,
+            measured: sessions(row.get(6)?, "measured")?,
+            model_failures: sessions(row.get(7)?, "model_failures")?,
+            not_measured: sessions(row.get(8)?, "not_measured")?,
             usage: spent.usage()?,
             cost: spent.cost()?,
             wasted: cost([row.get(19)?, row.get(20)?])?,

@@ -430,7 +430,12 @@ async fn standing(working: &Working) -> anyhow::Result<Standing> {
     let progress = working.ledger.cell_progress(&working.sweep.id).await?;
     let sum = |count: fn(&regatta_backends::CellProgress) -> u64| progress.iter().map(count).sum::<u64>();
     let (sessions, recorded, settled) = (sum(|cell| cell.items), sum(|cell| cell.recorded), sum(|cell| cell.settled));
-    Ok(Standing { state: row.state, sessions, to_run: sessions - recorded, to_judge: recorded - settled })
+    Ok(Standing {
+        state: row.state,
+        sessions,
+        to_run: sessions.saturating_sub(recorded),
+        to_judge: recorded.saturating_sub(settled),
+    })
 }
 
 /// `a, b and c are`.

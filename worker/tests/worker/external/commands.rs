@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::time::Duration;
 
+use regatta_processes::{Cgroups, Limits};
 use regatta_proto::{AttemptTotals, Cause, Event, ExternalAgent, Money, Outcome, Report, SessionOutcome, Simulation};
+use regatta_worker::{Policy, PolicyFile};
 use tokio::sync::oneshot;
 
 use super::office::{Office, command, output, python, replies, story};
@@ -96,6 +98,44 @@ async fn one_that_never_ends_is_stopped_at_its_deadline_and_what_it_did_counts()
     assert_eq!(outcome.outcome, Outcome::Measured);
     assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "attempt 1 asks a", "ends: Deadline"]);
     assert_eq!(output(&outcome.transcript).trim_end(), replies(&outcome.transcript)[0]);
+}
+
+/// True, and a sentence, where this system gives this process no control groups that limit memory.
+fn has_no_memory_groups() -> bool {
+    let group = Cgroups::delegated().and_then(|groups| groups.make(&Limits::default()).ok());
+    let has_none = group.is_none_or(|group| !group.entrance().with_file_name("memory.max").exists());
+    if has_none {
+        println!("skipped: this system gives this process no control groups (cgroup v2) that limit memory");
+    }
+    has_none
+}
+
+#[tokio::test]
+async fn one_whose_processes_take_more_memory_together_than_its_limit_is_ended_and_the_session_says_why() {
+    if has_no_memory_groups() {
+        return;
+    }
+    // Each process stays below what a process may have, so that the limit of the group alone ends them.
+    let greedy = python(
+        "ask('a')\n\
+         reading, writing = os.pipe()\n\
+         for _ in range(4):\n    \
+             if os.fork() == 0:\n        \
+                 held = b'x' * (160 << 20)\n        \
+                 os.write(writing, b'.')\n        \
+                 time.sleep(1000)\n\
+         for _ in range(4): os.read(reading, 1)\n\
+         print('lived')",
+    );
+    let command = serde_json::to_string(&greedy.command).unwrap();
+    let rules = format!("agents: {{ greedy: {{ command: {command}, limits: {{ memory_mb: 256 }} }} }}");
+    let mut office = Office::of(serde_json::from_str(r#"{"registered":"greedy"}"#).unwrap()).await;
+    office.stage.policy = Policy::trusting().with(PolicyFile::from_yaml(&rules).unwrap());
+    let outcome = office.outcome().await;
+    assert_eq!(outcome.outcome, LOST);
+    assert_eq!(story(&outcome.transcript), ["attempt 1 starts mine", "attempt 1 asks a", "ends: OutOfMemory"]);
+    let Some(Event::Ended(ended)) = outcome.transcript.events.last() else { panic!() };
+    assert_eq!(&*ended.errors, "it was killed by the system for using more memory than its limit");
 }
 
 #[tokio::test]
