@@ -93,6 +93,19 @@ fn a_run_whose_results_are_gone_is_not_shown_as_blank() {
 }
 
 #[test]
+fn a_simulated_model_that_there_is_not_is_refused_before_its_sessions_fail_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run").display().to_string();
+    let file = spec(folder.path(), |spec| spec.replace("sim/noisy-0.5", "sim/nosy-0.5"));
+    for command in [&["check", &file][..], &["run", &file, "--output", &run]] {
+        let error = refused(command);
+        let told = "models[2]: the model `nosy-0.5` does not exist; a simulated endpoint has ";
+        assert!(error.contains(told) && error.contains("did you mean \"noisy-0.5\"?"), "{error}");
+    }
+    assert!(!Path::new(&run).exists());
+}
+
+#[test]
 fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |from: &str, to: &str| {
