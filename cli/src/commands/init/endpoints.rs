@@ -40,7 +40,8 @@ pub(super) fn check(args: &InitArgs) -> Result<(), BadConfiguration> {
 pub(super) fn write(out: &mut String, args: &InitArgs, used: &BTreeSet<&str>) -> fmt::Result {
     let address = |name: &str| args.endpoints.iter().find(|(known, _)| known.as_str() == name).map(|(_, url)| url);
     let known: Vec<&str> = implied_endpoints().collect();
-    let own: Vec<&str> = used.iter().copied().filter(|&name| address(name).is_some() || !known.contains(&name)).collect();
+    let own: Vec<&str> =
+        used.iter().copied().filter(|&name| address(name).is_some() || !known.contains(&name)).collect();
     writeln!(
         out,
         "\n# Where models are served. Without an entry work, with their usual key variables: {}.",
