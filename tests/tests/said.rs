@@ -113,6 +113,7 @@ async fn the_first_hour_goes_as_its_page_says() {
     script.arg("--to").arg(&made).env("REGATTA_BINARY", binary().unwrap());
     let output = finish(script).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(untimed(&std::fs::read_to_string(&made).unwrap()), Vec::<String>::new());
     let [made, page] = [made, workspace().join("docs/first-hour.md")].map(|page| {
         let all = blocks(&std::fs::read_to_string(page).unwrap()).into_iter();
         let (printed, typed): (Vec<Block>, Vec<Block>) = all.partition(|block| block.language == "text");
@@ -124,6 +125,38 @@ async fn the_first_hour_goes_as_its_page_says() {
         assert_eq!(printed, shown, "a command prints something else: run scripts/first-hour");
     }
     assert_eq!(made.1.len(), page.1.len(), "run scripts/first-hour");
+}
+
+/// Commands of a page of which it does not say how long they took. Those that go on in the background are of no interest.
+fn untimed(page: &str) -> Vec<String> {
+    let (mut untimed, mut typed) = (Vec::new(), None::<String>);
+    let is_time = |line: &str| {
+        let time = line.strip_prefix("Took ").and_then(|rest| rest.strip_suffix(" s."));
+        time.is_some_and(|time| time.parse::<f64>().is_ok())
+    };
+    for line in page.lines() {
+        if line == "```sh" || line.starts_with('#') {
+            untimed.extend(typed.take());
+        }
+        if line == "```sh" {
+            typed = Some(String::new());
+        } else if is_time(line) {
+            typed = None;
+        } else if let Some(commands) = typed.as_mut().filter(|commands| commands.is_empty()) {
+            line.clone_into(commands);
+        }
+    }
+    untimed.extend(typed);
+    untimed.retain(|commands| !commands.ends_with('&'));
+    untimed
+}
+
+#[test]
+fn a_command_without_its_time_is_found() {
+    let page = "```sh\nserver &\n```\n\n```sh\none\ntwo\n```\n\n```text\nsaid\n```\n\nTook 0.3 s.\n\n```sh\nthree\n```\n\n## Next\n";
+    assert_eq!(untimed(page), ["three"]);
+    assert_eq!(untimed(&page.replace("## Next", "Took 12.0 s.\n\n## Next")), Vec::<String>::new());
+    assert_eq!(untimed(&page.replace("Took 0.3 s.", "")), ["one", "three"]);
 }
 
 /// Words of a listing, sorted: a table breaks its lines elsewhere where a time needs more room. Times are left out, and what hangs on them, and the
