@@ -75,7 +75,7 @@ struct Viewer {
     clock: Arc<dyn Clock>,
     rates: Arc<Rates>,
     orders: Arc<Remembered<Arc<[ItemIndex]>>>,
-    selections: Arc<Remembered<Arc<[Place]>>>,
+    selections: Arc<Remembered<Option<Arc<[Place]>>>>,
     means: Arc<Remembered<Vec<CellMean>>>,
     item_means: Arc<Remembered<Arc<[ItemMean]>>>,
     spending: Arc<Remembered<Arc<Spending>>>,

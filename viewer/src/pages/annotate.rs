@@ -67,7 +67,10 @@ pub(crate) async fn annotate(
         NEXT => {
             let all = annotated.read().await?.all;
             let steps = Steps::of(&viewer, &located, &wanted, &all, annotated.by.as_ref()).await?;
-            steps.toward(run, Toward::Next).await?.map_or(here, of)
+            match steps {
+                Some(steps) => steps.toward(run, Toward::Next).await?.map_or(here, of),
+                None => here,
+            }
         }
         _ => here,
     };
