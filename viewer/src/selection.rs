@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use regatta_backends::{ITEMS_FOUND_MAX, ItemOrder, ItemQuery, Ledger};
+use regatta_backends::{CellProgress, ITEMS_FOUND_MAX, ItemOrder, ItemQuery, Ledger};
 use regatta_catalog::Sweep;
 use regatta_proto::{CellIndex, Digest, ItemId, ItemIndex, SweepId};
 
@@ -94,7 +94,11 @@ pub(crate) async fn sessions(
     sample: Option<Sample>,
 ) -> Result<Option<Arc<[Place]>>, Problem> {
     let query = ItemQuery { offset: 0, limit: ITEMS_FOUND_MAX, ..query.clone() };
-    let fingerprint = progress::Totals::of(&run.store.ledger.cell_progress(&run.row.id).await?);
+    let cells = run.store.ledger.cell_progress(&run.row.id).await?;
+    if is_beyond(&cells, &query, SESSIONS_FOUND_MAX) {
+        return Ok(None);
+    }
+    let fingerprint = progress::Totals::of(&cells);
     let question = format!("{} {} {query:?} {sample:?}", run.name, run.row.id);
     let find = async {
         let Some(found) = found(&run.store.ledger, &run.row.id, &query, SESSIONS_FOUND_MAX).await? else {
@@ -119,6 +123,15 @@ pub(crate) fn too_many() -> Problem {
 /// The reason why sessions of a list are not looked through, as a clause.
 pub(crate) fn more_than_are_looked_through() -> String {
     format!("more than {} sessions would be looked through", numbers::count(SESSIONS_FOUND_MAX as u64))
+}
+
+/// `true` if the counters of `cells` say already that `query` finds more than `most` sessions: while a large sweep goes on, the store would be asked
+/// for them again and again.
+fn is_beyond(cells: &[CellProgress], query: &ItemQuery, most: usize) -> bool {
+    let ItemQuery { cells: wanted, value, order, offset, limit, .. } = query.clone();
+    let recorded: u64 = cells.iter().filter(|cell| wanted.contains(&cell.index)).map(|cell| cell.recorded).sum();
+    let everything = ItemQuery { cells: wanted, value, order, offset, limit, ..ItemQuery::default() };
+    *query == everything && recorded > most as u64
 }
 
 /// Sessions of `sweep` that `query` finds; `None` if they are more than `most`. The store finds items; asked about each cell alone, it finds sessions.
@@ -212,7 +225,91 @@ pub(crate) fn annotated<'a>(
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use regatta_backends::{NewCell, NewShard, NewSweep, Quota, RecordState, SessionRecord, TranscriptRef};
+    use regatta_proto::{Attempt, Cell, CostSum, Flags, Money, Outcome, SessionKey, ShardIndex, Trial, Usage};
+    use serde_json::json;
+
     use super::*;
+
+    /// The session of an item in a cell, which was measured.
+    fn record(cell: CellIndex, item: ItemIndex) -> SessionRecord {
+        SessionRecord {
+            key: SessionKey { sweep: "s".parse().unwrap(), cell, item },
+            item_id: format!("i{}", item.0).parse().unwrap(),
+            task: "t".to_owned(),
+            attempt: Attempt {
+                id: format!("a-{}-{}", cell.0, item.0).parse().unwrap(),
+                number: 1,
+                worker: "w".parse().unwrap(),
+                started_at: Timestamp::UNIX_EPOCH,
+                ended_at: Timestamp::UNIX_EPOCH,
+            },
+            outcome: Outcome::Measured,
+            usage: Usage::default(),
+            cost: CostSum::default(),
+            maybe_spent: Money::ZERO,
+            calls: 1,
+            cached_calls: 0,
+            retries: 0,
+            latency_us: 1,
+            served: Vec::new(),
+            flags: Flags::NONE,
+            agent_end: None,
+            call_sums: BTreeMap::new(),
+            transcript: TranscriptRef { segment: "transcripts/none.zst".to_owned(), line: 0 },
+            state: RecordState::Settled { scores: json!({ "declared": {} }) },
+        }
+    }
+
+    /// A sweep of two cells with so many items each, all of which are recorded.
+    async fn recorded(items: u32) -> Ledger {
+        let (mut cells, mut shards) = (Vec::new(), Vec::new());
+        for index in 0..2 {
+            let cell = Cell {
+                index: CellIndex(index),
+                benchmark: "b".parse().unwrap(),
+                setting: "s".parse().unwrap(),
+                model: format!("e/m{index}").parse().unwrap(),
+                trial: Trial(0),
+            };
+            shards.push(NewShard { index: ShardIndex(index), cell: cell.index, first: 0, count: items });
+            cells.push(NewCell { cell, items, queue: "e".to_owned() });
+        }
+        let ledger = Ledger::in_memory().unwrap();
+        let sweep = NewSweep {
+            id: "s".parse().unwrap(),
+            name: "s".to_owned(),
+            lock: Digest::of(b"s"),
+            budget: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            cells,
+            shards,
+            owner: None,
+            quota: Quota::default(),
+            inputs: BTreeSet::new(),
+        };
+        ledger.create_sweep(sweep).await.unwrap();
+        let records = (0..2).flat_map(|cell| (0..items).map(move |item| record(CellIndex(cell), ItemIndex(item))));
+        ledger.record(records.collect()).await.unwrap();
+        ledger
+    }
+
+    #[tokio::test]
+    async fn sessions_are_found_as_long_as_they_are_not_too_many_and_counters_tell_first() {
+        let (ledger, sweep) = (recorded(3).await, "s".parse().unwrap());
+        let all = ItemQuery { cells: vec![CellIndex(0), CellIndex(1)], limit: ITEMS_FOUND_MAX, ..ItemQuery::default() };
+        let one = ItemQuery { text: "i1".to_owned(), ..all.clone() };
+        let cells = ledger.cell_progress(&sweep).await.unwrap();
+        for (query, most, places_found) in [(&all, 6, Some(6)), (&all, 5, None), (&one, 2, Some(2)), (&one, 1, None)] {
+            let found = found(&ledger, &sweep, query, most).await.unwrap();
+            assert_eq!(found.map(|places| places.len()), places_found, "{query:?}");
+        }
+        assert!(!is_beyond(&cells, &all, 6) && is_beyond(&cells, &all, 5));
+        assert!(!is_beyond(&cells, &one, 1), "counters know no text");
+        let of_one_cell = ItemQuery { cells: vec![CellIndex(0)], ..all };
+        assert!(!is_beyond(&cells, &of_one_cell, 5));
+    }
 
     fn places(items: u32) -> Vec<Place> {
         (0..items).flat_map(|item| (0..2).map(move |cell| (ItemIndex(item), CellIndex(cell)))).collect()

@@ -276,6 +276,15 @@ mod tests {
     }
 
     #[test]
+    fn in_a_list_of_too_many_sessions_none_is_counted_and_the_reason_is_told() {
+        let told = lines(standing(None, None));
+        assert!(
+            told.contains("more than 250,000 sessions would be looked through. Choose fewer in the list"),
+            "{told}"
+        );
+    }
+
+    #[test]
     fn lines_that_cannot_be_read_are_named_and_not_too_many() {
         let path = PathBuf::from("runs/mine/annotations.jsonl");
         let annotated = AnnotatedRun { place: AnnotationPlace::File(path), by: None };
