@@ -279,7 +279,7 @@ mod tests {
     fn in_a_list_of_too_many_sessions_none_is_counted_and_the_reason_is_told() {
         let told = lines(standing(None, None));
         assert!(
-            told.contains("more than 250,000 sessions would be looked through. Choose fewer in the list"),
+            told.contains("more than 250\u{202f}000 sessions would be looked through. Choose fewer in the list"),
             "{told}"
         );
     }
