@@ -321,7 +321,8 @@ mod tests {
     #[tokio::test]
     async fn a_first_directory_without_a_name_is_refused_before_anything_is_asked() {
         for output in ["..", ".", "runs/..", "/"] {
-            let arguments = ["regatta", "rescore", "runs/a", "--until", "2pp", "--output", output];
+            let audited = ["--spec", "audited.yaml", "--until", "2pp"];
+            let arguments = ["regatta", "rescore", "runs/a", "--output", output].into_iter().chain(audited);
             let Command::Rescore(args) = Cli::try_parse_from(arguments).unwrap().command else { panic!("not rescore") };
             let wanted = args.until.unwrap();
             let error = run_rounds(args, wanted).await.unwrap_err();
