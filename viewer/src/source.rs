@@ -77,7 +77,7 @@ impl fmt::Display for AnnotationPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::Sweep(stored) => stored.fmt(f),
+            Self::Sweep(stored) => write!(f, "{stored}"),
         }
     }
 }

@@ -126,7 +126,8 @@ fn a_simulated_model_that_there_is_not_is_refused_before_its_sessions_fail_one_b
     let folder = tempfile::tempdir().expect("a folder");
     let run = folder.path().join("run").display().to_string();
     let file = spec(folder.path(), |spec| spec.replace("sim/noisy-0.5", "sim/nosy-0.5"));
-    for command in [&["check", &file][..], &["run", &file, "--output", &run]] {
+    let (file, output) = (file.as_str(), run.as_str());
+    for command in [&["check", file][..], &["run", file, "--output", output]] {
         let error = refused(command);
         let told = "models[2]: the model `nosy-0.5` does not exist; a simulated endpoint has ";
         assert!(error.contains(told) && error.contains("did you mean \"noisy-0.5\"?"), "{error}");
