@@ -14,7 +14,7 @@ pub(super) struct NewFolders {
 }
 
 impl NewFolders {
-    /// Those of `absent` that are there now are removed again unless they are kept.
+    /// Folders that were `absent` and are there now, which are removed again unless they are kept.
     pub(super) const fn made(absent: Vec<PathBuf>) -> Self {
         Self { made: absent, are_kept: false }
     }

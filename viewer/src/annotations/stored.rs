@@ -95,7 +95,7 @@ impl fmt::Display for OfSweep {
 }
 
 impl OfSweep {
-    /// Those of `sweep` in `blobs`. Objects in `read` are not read again.
+    /// Annotations of `sweep` in `blobs`. Objects in `read` are not read again.
     pub(crate) const fn new(blobs: Blobs, sweep: SweepId, read: Arc<ReadObjects>) -> Self {
         Self { blobs, sweep, read }
     }
