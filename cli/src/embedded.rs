@@ -7,6 +7,7 @@ mod gate;
 mod integrity;
 mod link_tree;
 mod lock;
+mod new_folders;
 mod recovering;
 mod repair;
 mod reserve;
@@ -41,6 +42,7 @@ pub(crate) use changing::Fewer;
 pub(crate) use diagnosis::diagnose;
 use link_tree::link_tree;
 use lock::DirectoryLock;
+use new_folders::NewFolders;
 #[cfg(test)]
 pub(crate) use repair::{Finding, Standing};
 pub(crate) use repair::{Repaired, Wish, repair};
@@ -66,6 +68,8 @@ pub(crate) struct Embedded {
     /// Time to wait for stores that cannot be written before the run ends.
     pub(crate) give_up_after: Duration,
     traces: Traces,
+    /// After the stores, and while the directory is locked.
+    new_folders: NewFolders,
     /// Last, so that nobody else begins before the stores are closed.
     _lock: DirectoryLock,
 }
@@ -88,8 +92,10 @@ impl Embedded {
         install_tls();
         let store = directory.join("store");
         let writable = |error| cannot_write(directory, error);
+        let absent = NewFolders::absent(&store);
         own_folder(&store).map_err(|error| writable(refused(error)))?;
         let lock = DirectoryLock::take(directory, &store).map_err(writable)?;
+        let mut new_folders = NewFolders::made(absent);
         let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
         integrity::refuse_without_file(directory, &store, &blobs).await?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {
@@ -115,23 +121,31 @@ impl Embedded {
             CoordinatorMetrics::register(&registry)?,
             crate::price_tables::price_book(prices)?,
         );
+        let answers = match cache {
+            Some(named) => named.to_owned(),
+            None => default_cache(&store)?,
+        };
+        new_folders.are_kept = true;
         Ok(Self {
             directory: directory.to_owned(),
             ledger,
             queue,
             permits,
-            answers: match cache {
-                Some(named) => named.to_owned(),
-                None => default_cache(&store)?,
-            },
+            answers,
             catalog,
             registry,
             coordinator: Arc::new(coordinator),
             rights,
             give_up_after: GIVE_UP_AFTER,
             traces: Traces::default(),
+            new_folders,
             _lock: lock,
         })
+    }
+
+    /// Closes the stores of a run that does not begin, and removes them if they were made for it.
+    pub(crate) fn abandon(mut self) {
+        self.new_folders.are_kept = false;
     }
 
     /// The sweep that this directory holds, if it holds one.

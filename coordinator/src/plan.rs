@@ -2,6 +2,7 @@
 
 mod cast;
 mod listed;
+mod meant;
 
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,9 +15,9 @@ use regatta_deciding::Rules;
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
     Evaluator, Judge, Limit, ModelRef, ModelSpec, Panel, Setting, SpecError, SweepLock, SweepSpec, check_spec,
-    did_you_mean,
 };
 
+use self::meant::meant;
 use crate::admission::check_grid;
 use crate::pricing::Pricing;
 
@@ -222,7 +223,7 @@ async fn plan_benchmark(
         let selected = selected.and_then(|items| Ok((items, canaries?)));
         let (selected, canaries) = selected.map_err(|error| PlanError::Field {
             field: format!("{place}.{}", part(&error, position, &wanted.tasks)),
-            problem: format!("{error}{}", meant(benchmark, &error)),
+            problem: format!("{error}{}", meant(benchmark, &*suite, &error)),
         })?;
         let selected = listed_items(suite.items(), selected, &wanted.items);
         run.extend(selected.iter().copied());
@@ -272,18 +273,6 @@ fn part(error: &SelectError, position: usize, tasks: &[String]) -> String {
             None => "tasks".to_owned(),
         },
         SelectError::UnknownSetting { .. } | SelectError::NotInSetting { .. } => format!("settings[{position}]"),
-    }
-}
-
-/// The setting or task that was meant, if `error` is about one that there is not.
-fn meant(benchmark: &dyn Benchmark, error: &SelectError) -> String {
-    match error {
-        SelectError::UnknownSetting { setting, .. } => {
-            let known = benchmark.settings();
-            did_you_mean(setting, known.iter().map(Setting::as_str))
-        }
-        SelectError::UnknownTask { task, known } => did_you_mean(task, known.split(", ")),
-        SelectError::NotInSetting { .. } => String::new(),
     }
 }
 

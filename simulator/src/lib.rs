@@ -54,6 +54,7 @@ pub use delivery::Dropped;
 pub use faults::{Fate, Fault};
 pub use in_process::InProcess;
 pub use lexical::{LEXICAL_DIMENSIONS, embed as lexical_embedding};
+pub use model::unknown_model;
 pub use script::{Script, ScriptError};
 pub use server::{Config, SimulatedEndpoint, StartError};
 pub use session::SimulatedSuite;

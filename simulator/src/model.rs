@@ -1,6 +1,7 @@
 //! The models that a simulated endpoint serves.
 
 use regatta_benchmarks::Persona;
+use regatta_proto::{did_you_mean, nearest};
 use serde::Serialize;
 
 use crate::api_error::ApiError;
@@ -52,6 +53,26 @@ pub(crate) fn check_embedding_model(name: &str) -> Result<(), ApiError> {
     match ChatModel::named(name) {
         Ok(_) => Err(ApiError::unknown_model(format!("the model `{name}` makes no embeddings; `lexical` does"))),
         Err(error) => Err(error),
+    }
+}
+
+/// The refusal of a model that simulated endpoints do not have, with the one that may have been meant; `None` for one that they have.
+#[must_use]
+pub fn unknown_model(name: &str) -> Option<String> {
+    let refusal = ModelEntry::named(name, true, 0).err()?;
+    Some(format!("{}{}", refusal.message, meant(name)))
+}
+
+fn meant(name: &str) -> String {
+    let noisy = NOISY_PREFIX.trim_end_matches('-');
+    match name.rsplit_once('-') {
+        // What is wrong with it is its probability.
+        Some((first, _)) if first == noisy => String::new(),
+        Some((first, probability)) if nearest(first, [noisy]).is_some() => {
+            let whole = format!("{NOISY_PREFIX}{probability}");
+            if ChatModel::named(&whole).is_ok() { format!("; did you mean {whole:?}?") } else { String::new() }
+        }
+        Some(_) | None => did_you_mean(name, [ORACLE, LEXICAL, SCRIPTED]),
     }
 }
 
@@ -124,6 +145,20 @@ mod tests {
         for name in ["noisy-", "noisy-1.01", "noisy--0.1", "noisy-NaN", "noisy-much", "noisy"] {
             assert!(ChatModel::named(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_misspelt_model_is_told_with_the_one_that_may_have_been_meant() {
+        for known in [ORACLE, "noisy-0.5", SCRIPTED, LEXICAL] {
+            assert_eq!(unknown_model(known), None);
+        }
+        let guess = |name: &str| {
+            let told = unknown_model(name).unwrap();
+            assert!(told.starts_with(&format!("the model `{name}` does not exist")), "{told}");
+            told.split_once("did you mean ").map(|(_, guess)| guess.to_owned()).unwrap_or_default()
+        };
+        assert_eq!(["nosy-0.5", "orcle", "lexcal"].map(guess), ["\"noisy-0.5\"?", "\"oracle\"?", "\"lexical\"?"]);
+        assert_eq!(["noisy-1.5", "nosy-much", "gpt-4o"].map(guess), ["", "", ""]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use regatta_tests::referee::Referee;
 use regatta_tests::regatta::Process;
-use regatta_tests::{Chromium, Deployment, Window, unique_name};
-use serde_json::json;
+use regatta_tests::{Chromium, Deployment, Window, unique_name, waiting};
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -17,8 +17,8 @@ struct Desk {
     deployment: Deployment,
     sweep: String,
     ui: String,
+    referee: Referee,
     _coordinator: Process,
-    _referee: Referee,
 }
 
 impl Desk {
@@ -36,7 +36,7 @@ impl Desk {
         browser.write(Deployment::TOKEN).await.unwrap();
         browser.enter().await.unwrap();
         assert_eq!(browser.evaluate("location.pathname").await.unwrap(), "/ui/");
-        Some(Self { browser, deployment, sweep, ui, _coordinator: coordinator, _referee: referee })
+        Some(Self { browser, deployment, sweep, ui, referee, _coordinator: coordinator })
     }
 
     /// Waits until the page of the sweep offers `button`.
@@ -147,6 +147,52 @@ async fn a_browser_finds_nothing_to_complain_of_in_the_pages_of_a_deployment() {
             assert!(problems.is_empty(), "{page}, {window}: {problems:?}");
             desk.browser.keep_screenshot(&format!("deployed-{at}"), window).await.unwrap();
         }
+    }
+    desk.is_content();
+}
+
+/// A client's command, which ends well: what it printed.
+async fn said(deployment: &Deployment, arguments: &[&str]) -> String {
+    let output = deployment.run(arguments).await.unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_drift_of_a_schedule_is_reached_by_the_keyboard_and_read_in_any_window() {
+    const TEST: &str = "the_drift_of_a_schedule_is_reached_by_the_keyboard_and_read_in_any_window";
+    let Some(mut desk) = Desk::open(TEST).await else { return };
+    desk.referee.answer_all();
+    let _others = [desk.deployment.start("worker").await.unwrap(), desk.deployment.start("scorer").await.unwrap()];
+    let (folder, name) = (desk.deployment.folder.path().to_owned(), unique_name("nightly"));
+    desk.referee.spec(&folder, "night", 4, "").unwrap();
+    let file = folder.join("schedule.yaml");
+    std::fs::write(&file, format!("name: {name}\ncron: 0 0 29 2 *\nspec: night.yaml\n")).unwrap();
+    said(&desk.deployment, &["schedule", "create", file.to_str().unwrap()]).await;
+    for nights in 1..=2 {
+        said(&desk.deployment, &["schedule", "run", &name]).await;
+        let ended = waiting::until(format!("the end of night {nights}"), async || {
+            let history = said(&desk.deployment, &["schedule", "history", &name, "--json"]).await;
+            let history: Value = serde_json::from_str(&history).unwrap();
+            let is_last = history.as_array().is_some_and(|ticks| ticks.len() == nights);
+            if is_last && history[0]["state"] == "ended" { Ok(()) } else { Err(history.to_string()) }
+        });
+        ended.await.unwrap();
+    }
+
+    let path = format!("/ui/schedules/{name}/drift");
+    desk.browser.open(&format!("{}/schedules", desk.ui)).await.unwrap();
+    desk.browser.tab_to(&format!("e.getAttribute('href') === {}", json!(path))).await.unwrap();
+    desk.browser.enter().await.unwrap();
+    assert_eq!(desk.browser.evaluate("location.pathname").await.unwrap(), path.as_str());
+    let heading = desk.browser.evaluate("document.querySelector('h1').textContent").await.unwrap();
+    assert_eq!(heading, format!("Drift of {name}"));
+    assert_ne!(desk.browser.evaluate("document.querySelectorAll('svg').length").await.unwrap(), 0);
+    for window in Window::ALL {
+        desk.browser.open_in(window, &format!("{}/schedules/{name}/drift", desk.ui)).await.unwrap();
+        let problems = desk.browser.problems(window).await.unwrap();
+        assert!(problems.is_empty(), "{window}: {problems:?}");
+        desk.browser.keep_screenshot("deployed-drift", window).await.unwrap();
     }
     desk.is_content();
 }

@@ -150,6 +150,23 @@ async fn a_directory_that_was_refused_takes_the_corrected_spec() {
 }
 
 #[tokio::test]
+async fn a_run_that_was_refused_leaves_nothing_behind_that_was_not_there() {
+    let (folder, choosy) = (tempfile::tempdir().unwrap(), Choosy::start().await);
+    let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();
+    let broken = broken_spec(folder.path(), &referee, &choosy);
+    std::fs::create_dir(folder.path().join("mine")).unwrap();
+    std::fs::write(folder.path().join("mine/notes"), "mine").unwrap();
+    for name in ["some/runs/new", "mine"] {
+        let (output, said) = ended(&["run", "--output", &at(folder.path(), name)], &broken, "wrong").await;
+        assert_eq!(output.status.code(), REFUSED, "{said}");
+    }
+    assert!(!folder.path().join("some").exists());
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path().join("mine")).unwrap().map(|of| of.unwrap().file_name()).collect();
+    assert_eq!(left, [std::ffi::OsString::from("notes")]);
+}
+
+#[tokio::test]
 async fn a_check_sends_nothing_unless_it_is_told_to_try_endpoints() {
     let (folder, choosy) = (tempfile::tempdir().unwrap(), Choosy::start().await);
     let referee = Referee::start(u64::MAX, Duration::ZERO).await.unwrap();

@@ -104,6 +104,83 @@ async fn the_commands_of_the_first_sweep_end_well() {
     assert_eq!(run_blocks("docs/first-sweep.md").await, 2);
 }
 
+/// Spec of the commands of further pages: a run of it takes a second.
+const SPEC: &str = "\
+name: first
+trials: 2
+cache: read_write
+benchmarks:
+  worfbench:
+    data: examples/data/worfbench
+    settings: [two-shot]
+    judge: { id: sim/lexical, price: { input_per_mtok: 0, output_per_mtok: 0 } }
+endpoints:
+  sim: { kind: simulated, simulation: { latency: { median_ms: 1, spread: 1.1 } } }
+models:
+  - { id: sim/oracle, price: { input_per_mtok: 3.00, output_per_mtok: 15.00 } }
+  - { id: sim/noisy-0.5, price: { input_per_mtok: 0.10, output_per_mtok: 0.40 } }
+";
+
+/// Commands of further pages, each with its page, as it stands there and as it is typed. The others of these pages need a coordinator, a network, a browser,
+/// files of other programs, or people who have said something.
+const FURTHER: [(&str, &str, &str); 22] = [
+    (
+        "commands",
+        "regatta init first.yaml --benchmark worfbench --model openai/gpt-4o-mini",
+        "regatta init first.yaml --benchmark worfbench --model openai/gpt-4o-mini",
+    ),
+    (
+        "commands",
+        "regatta init quiz.yaml --benchmark quiz --data quiz=quiz",
+        "regatta init quiz.yaml --benchmark quiz --data quiz=quiz",
+    ),
+    ("commands", "regatta list benchmarks", "regatta list benchmarks"),
+    ("commands", "regatta schema", "regatta schema"),
+    ("commands", "regatta completions bash", "regatta completions bash"),
+    ("commands", "regatta check SPEC", "regatta check spec.yaml"),
+    ("commands", "regatta check SPEC --try-endpoints", "regatta check spec.yaml --try-endpoints"),
+    ("commands", "regatta check DIR", "regatta check quiz"),
+    ("commands", "regatta run SPEC --dry-run", "regatta run spec.yaml --dry-run"),
+    ("commands", "regatta run SPEC --cache read_write", "regatta run spec.yaml --cache read_write"),
+    ("commands", "regatta run SPEC --output DIR", "regatta run spec.yaml --output runs/second"),
+    (
+        "commands",
+        "regatta plan SPEC --detect 2pp --pilot RUN",
+        "regatta plan spec.yaml --detect 2pp --pilot runs/first",
+    ),
+    ("commands", "regatta resume runs/NAME", "regatta resume runs/first"),
+    ("commands", "regatta resume runs/NAME --spec SPEC", "regatta resume runs/first --spec spec.yaml"),
+    ("commands", "regatta repair runs/NAME --dry-run", "regatta repair runs/first --dry-run"),
+    ("commands", "regatta show runs/NAME", "regatta show runs/first"),
+    ("commands", "regatta show runs/NAME ITEM", "regatta show runs/first alfworld_mini2"),
+    ("commands", "regatta compare RUN_A RUN_B", "regatta compare runs/first runs/second"),
+    ("commands", "regatta replay runs/NAME", "regatta replay runs/first"),
+    ("commands", "regatta rescore runs/NAME --evaluator paper", "regatta rescore runs/first --evaluator paper"),
+    ("commands", "regatta prices show", "regatta prices show"),
+    (
+        "exports",
+        "regatta export runs/NAME --output DIR --format eval,parquet",
+        "regatta export runs/first --output exported --format eval,parquet",
+    ),
+];
+
+#[tokio::test]
+async fn commands_of_further_pages_end_well() {
+    let newcomer = Newcomer::new();
+    std::fs::write(newcomer.0.path().join("spec.yaml"), SPEC).unwrap();
+    for (page, command, typed) in FURTHER {
+        let place = format!("docs/{page}.md");
+        let text = std::fs::read_to_string(workspace().join(&place)).unwrap();
+        let shown = blocks(&text).into_iter().filter(|block| block.language == "sh");
+        let stands = shown.flat_map(|block| block.text.lines().map(str::to_owned).collect::<Vec<_>>()).any(|line| {
+            let rest = line.strip_prefix(command);
+            rest.is_some_and(|rest| rest.is_empty() || rest.trim_start().starts_with('#'))
+        });
+        assert!(stands, "{place} has no `{command}`: type what it has");
+        newcomer.types(typed, &place).await;
+    }
+}
+
 /// The script fails where a command ends otherwise than its page says; and the page is the one that the script makes.
 #[tokio::test]
 async fn the_first_hour_goes_as_its_page_says() {
@@ -113,6 +190,7 @@ async fn the_first_hour_goes_as_its_page_says() {
     script.arg("--to").arg(&made).env("REGATTA_BINARY", binary().unwrap());
     let output = finish(script).await.unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(untimed(&std::fs::read_to_string(&made).unwrap()), Vec::<String>::new());
     let [made, page] = [made, workspace().join("docs/first-hour.md")].map(|page| {
         let all = blocks(&std::fs::read_to_string(page).unwrap()).into_iter();
         let (printed, typed): (Vec<Block>, Vec<Block>) = all.partition(|block| block.language == "text");
@@ -124,6 +202,38 @@ async fn the_first_hour_goes_as_its_page_says() {
         assert_eq!(printed, shown, "a command prints something else: run scripts/first-hour");
     }
     assert_eq!(made.1.len(), page.1.len(), "run scripts/first-hour");
+}
+
+/// Commands of a page of which it does not say how long they took. Those that go on in the background are of no interest.
+fn untimed(page: &str) -> Vec<String> {
+    let (mut untimed, mut typed) = (Vec::new(), None::<String>);
+    let is_time = |line: &str| {
+        let time = line.strip_prefix("Took ").and_then(|rest| rest.strip_suffix(" s."));
+        time.is_some_and(|time| time.parse::<f64>().is_ok())
+    };
+    for line in page.lines() {
+        if line == "```sh" || line.starts_with('#') {
+            untimed.extend(typed.take());
+        }
+        if line == "```sh" {
+            typed = Some(String::new());
+        } else if is_time(line) {
+            typed = None;
+        } else if let Some(commands) = typed.as_mut().filter(|commands| commands.is_empty()) {
+            line.clone_into(commands);
+        }
+    }
+    untimed.extend(typed);
+    untimed.retain(|commands| !commands.ends_with('&'));
+    untimed
+}
+
+#[test]
+fn a_command_without_its_time_is_found() {
+    let page = "```sh\nserver &\n```\n\n```sh\none\ntwo\n```\n\n```text\nsaid\n```\n\nTook 0.3 s.\n\n```sh\nthree\n```\n\n## Next\n";
+    assert_eq!(untimed(page), ["three"]);
+    assert_eq!(untimed(&page.replace("## Next", "Took 12.0 s.\n\n## Next")), Vec::<String>::new());
+    assert_eq!(untimed(&page.replace("Took 0.3 s.", "")), ["one", "three"]);
 }
 
 /// Words of a listing, sorted: a table breaks its lines elsewhere where a time needs more room. Times are left out, and what hangs on them, and the

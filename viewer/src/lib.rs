@@ -53,6 +53,7 @@ pub use self::drifts::{DriftError, Drifts};
 pub use self::site::{SiteError, write_site};
 pub use self::source::{AnnotationUse, Directories, Run, Source, Store};
 pub use self::steering::{Asker, Order, Refused, Steering};
+use crate::annotations::stored::{OfSweep, ReadObjects};
 use crate::live::Watching;
 use crate::pages::money::Spending;
 use crate::progress::Rates;
@@ -74,12 +75,13 @@ struct Viewer {
     clock: Arc<dyn Clock>,
     rates: Arc<Rates>,
     orders: Arc<Remembered<Arc<[ItemIndex]>>>,
-    selections: Arc<Remembered<Arc<[Place]>>>,
+    selections: Arc<Remembered<Option<Arc<[Place]>>>>,
     means: Arc<Remembered<Vec<CellMean>>>,
     item_means: Arc<Remembered<Arc<[ItemMean]>>>,
     spending: Arc<Remembered<Arc<Spending>>>,
     sequences: Arc<Remembered<Option<Arc<DecidedSoFar>>>>,
     times: Arc<Remembered<Arc<[AttemptTimes]>>>,
+    read_annotations: Arc<ReadObjects>,
     forecasts: Arc<Remembered<Option<Foretold>>>,
     watching: Watching,
     is_asked_for_token: bool,
@@ -92,22 +94,12 @@ struct Viewer {
 }
 
 impl Viewer {
-    /// Names `asker` as the author of what is annotated in a deployment's `run`, if they may. Where nobody knows who looks, its annotations are hidden.
+    /// Gives a deployment's `run` its annotations, with `asker` as the author of further ones if they may. Where nobody knows who looks, there are none.
     async fn sign(&self, run: &mut Run, asker: &Asker) {
-        let is_stored = |annotated: &AnnotatedRun| matches!(annotated.place, AnnotationPlace::Sweep(..));
-        if !run.annotated.as_ref().is_some_and(is_stored) {
-            return;
-        }
-        let by = match &self.authors {
-            Some(authors) => authors.name(asker).await,
-            None => {
-                run.annotated = None;
-                return;
-            }
-        };
-        if let Some(annotated) = &mut run.annotated {
-            annotated.by = by;
-        }
+        let (Some(_), Some(authors)) = (self.source.deployment(), &self.authors) else { return };
+        let (blobs, read) = (run.store.catalog.blobs().clone(), Arc::clone(&self.read_annotations));
+        let place = AnnotationPlace::Sweep(OfSweep::new(blobs, run.row.id.clone(), read));
+        run.annotated = Some(AnnotatedRun { place, by: authors.name(asker).await });
     }
 }
 
@@ -123,6 +115,7 @@ pub fn router(source: Source, access: Access, clock: Arc<dyn Clock>, stop: Cance
         spending: Arc::default(),
         sequences: Arc::default(),
         times: Arc::default(),
+        read_annotations: Arc::default(),
         forecasts: Arc::new(Remembered::of_at_most(forecasts::REMEMBERED)),
         item_means: Arc::new(Remembered::of_at_most(ITEM_MEANS)),
         watching: Watching::new(stop),

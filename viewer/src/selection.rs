@@ -3,12 +3,12 @@
 //! Items are listed with all their sessions, but people annotate sessions; so a sample is one of sessions, and so are the steps from one
 //! that is not annotated yet to the next.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use regatta_backends::{ITEMS_FOUND_MAX, ItemOrder, ItemQuery};
+use regatta_backends::{CellProgress, ITEMS_FOUND_MAX, ItemOrder, ItemQuery, Ledger};
 use regatta_catalog::Sweep;
-use regatta_proto::{CellIndex, Digest, ItemId, ItemIndex};
+use regatta_proto::{CellIndex, Digest, ItemId, ItemIndex, SweepId};
 
 use crate::annotations::{Annotations, Annotator, ByPerson, Mark, SessionName};
 use crate::numbers;
@@ -85,23 +85,29 @@ pub(crate) fn is_done(people: Option<&ByPerson<'_>>, me: Option<&Annotator>) -> 
     }
 }
 
-/// Recorded sessions that `query` finds, in its order, or the sample of them. The result is cached.
+/// Recorded sessions that `query` finds, in its order, or the sample of them; `None` if more would be looked through than may be. The result is cached.
 pub(crate) async fn sessions(
     viewer: &Viewer,
     run: &Run,
     sweep: &Sweep,
     query: &ItemQuery,
     sample: Option<Sample>,
-) -> Result<Arc<[Place]>, Problem> {
+) -> Result<Option<Arc<[Place]>>, Problem> {
     let query = ItemQuery { offset: 0, limit: ITEMS_FOUND_MAX, ..query.clone() };
-    let fingerprint = progress::Totals::of(&run.store.ledger.cell_progress(&run.row.id).await?);
+    let cells = run.store.ledger.cell_progress(&run.row.id).await?;
+    if is_beyond(&cells, &query, SESSIONS_FOUND_MAX) {
+        return Ok(None);
+    }
+    let fingerprint = progress::Totals::of(&cells);
     let question = format!("{} {} {query:?} {sample:?}", run.name, run.row.id);
     let find = async {
-        let found = found(run, &query).await?;
-        Ok::<_, Problem>(Arc::from(match sample {
+        let Some(found) = found(&run.store.ledger, &run.row.id, &query, SESSIONS_FOUND_MAX).await? else {
+            return Ok::<Option<Arc<[Place]>>, Problem>(None);
+        };
+        Ok(Some(Arc::from(match sample {
             Some(sample) => drawn(&found, sample, |place| name(sweep, place)),
             None => found,
-        }))
+        })))
     };
     viewer.selections.get(question, &format!("{fingerprint:?}"), find).await
 }
@@ -109,35 +115,55 @@ pub(crate) async fn sessions(
 /// Most sessions that are selected, filtered and drawn from at once, in memory; a page shows some dozens.
 const SESSIONS_FOUND_MAX: usize = 250_000;
 
-/// The store finds items; asked about each cell alone, it finds sessions.
-async fn found(run: &Run, query: &ItemQuery) -> Result<Vec<Place>, Problem> {
-    let ledger = &run.store.ledger;
+/// The refusal of a list of more sessions.
+pub(crate) fn too_many() -> Problem {
+    Problem::wrong(format!("{}: choose fewer by setting, outcome or another filter", more_than_are_looked_through()))
+}
+
+/// The reason why sessions of a list are not looked through, as a clause.
+pub(crate) fn more_than_are_looked_through() -> String {
+    format!("more than {} sessions would be looked through", numbers::count(SESSIONS_FOUND_MAX as u64))
+}
+
+/// `true` if the counters of `cells` say already that `query` finds more than `most` sessions: while a large sweep goes on, the store would be asked
+/// for them again and again.
+fn is_beyond(cells: &[CellProgress], query: &ItemQuery, most: usize) -> bool {
+    let ItemQuery { cells: wanted, value, order, offset, limit, .. } = query.clone();
+    let recorded: u64 = cells.iter().filter(|cell| wanted.contains(&cell.index)).map(|cell| cell.recorded).sum();
+    let everything = ItemQuery { cells: wanted, value, order, offset, limit, ..ItemQuery::default() };
+    *query == everything && recorded > most as u64
+}
+
+/// Sessions of `sweep` that `query` finds; `None` if they are more than `most`. The store finds items; asked about each cell alone, it finds sessions.
+async fn found(
+    ledger: &Ledger,
+    sweep: &SweepId,
+    query: &ItemQuery,
+    most: usize,
+) -> Result<Option<Vec<Place>>, Problem> {
     let mut places: BTreeMap<ItemIndex, BTreeSet<CellIndex>> = BTreeMap::new();
     let mut sessions = 0;
     for cell in &query.cells {
         // One more than there is room for tells that there are too many.
-        let limit = (SESSIONS_FOUND_MAX + 1 - sessions) as u32;
+        let limit = (most + 1 - sessions) as u32;
         let of_cell = ItemQuery { cells: vec![*cell], order: ItemOrder::Position, limit, ..query.clone() };
-        for item in ledger.find_items(&run.row.id, &of_cell).await?.items {
+        for item in ledger.find_items(sweep, &of_cell).await?.items {
             places.entry(item).or_default().insert(*cell);
             sessions += 1;
         }
-        if sessions > SESSIONS_FOUND_MAX {
-            return Err(Problem::wrong(format!(
-                "more than {} sessions would be looked through: choose fewer by setting, outcome or another filter",
-                numbers::count(SESSIONS_FOUND_MAX as u64)
-            )));
+        if sessions > most {
+            return Ok(None);
         }
     }
     let order: Vec<ItemIndex> = match query.order {
         ItemOrder::Position => places.keys().copied().collect(),
         // An order compares all sessions of an item.
         ItemOrder::Disagreement | ItemOrder::Lowest | ItemOrder::Highest => {
-            ledger.find_items(&run.row.id, query).await?.items
+            ledger.find_items(sweep, query).await?.items
         }
     };
     let of = |item: ItemIndex| places.get(&item).into_iter().flatten().map(move |cell| (item, *cell));
-    Ok(order.into_iter().flat_map(of).collect())
+    Ok(Some(order.into_iter().flat_map(of).collect()))
 }
 
 /// Name of the session at `place`.
@@ -181,8 +207,10 @@ pub(crate) fn annotated<'a>(
     let Some(suite) = group.cells.first().and_then(|cell| sweep.suite(cell)).filter(|_| !latest.is_empty()) else {
         return HashMap::new();
     };
-    let items: HashMap<&ItemId, ItemIndex> =
-        (0..).map(ItemIndex).zip(suite.items()).map(|(index, item)| (&item.id, index)).collect();
+    // Of many items few are annotated.
+    let wanted: HashSet<&ItemId> = latest.keys().map(|session| &session.item).collect();
+    let items = (0..).map(ItemIndex).zip(suite.items()).filter(|(_, item)| wanted.contains(&item.id));
+    let items: HashMap<&ItemId, ItemIndex> = items.map(|(index, item)| (&item.id, index)).collect();
     let place = |session: &SessionName| {
         let cell = group.cells.iter().find(|cell| {
             cell.benchmark == session.benchmark
@@ -197,7 +225,91 @@ pub(crate) fn annotated<'a>(
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use regatta_backends::{NewCell, NewShard, NewSweep, Quota, RecordState, SessionRecord, TranscriptRef};
+    use regatta_proto::{Attempt, Cell, CostSum, Flags, Money, Outcome, SessionKey, ShardIndex, Trial, Usage};
+    use serde_json::json;
+
     use super::*;
+
+    /// The session of an item in a cell, which was measured.
+    fn record(cell: CellIndex, item: ItemIndex) -> SessionRecord {
+        SessionRecord {
+            key: SessionKey { sweep: "s".parse().unwrap(), cell, item },
+            item_id: format!("i{}", item.0).parse().unwrap(),
+            task: "t".to_owned(),
+            attempt: Attempt {
+                id: format!("a-{}-{}", cell.0, item.0).parse().unwrap(),
+                number: 1,
+                worker: "w".parse().unwrap(),
+                started_at: Timestamp::UNIX_EPOCH,
+                ended_at: Timestamp::UNIX_EPOCH,
+            },
+            outcome: Outcome::Measured,
+            usage: Usage::default(),
+            cost: CostSum::default(),
+            maybe_spent: Money::ZERO,
+            calls: 1,
+            cached_calls: 0,
+            retries: 0,
+            latency_us: 1,
+            served: Vec::new(),
+            flags: Flags::NONE,
+            agent_end: None,
+            call_sums: BTreeMap::new(),
+            transcript: TranscriptRef { segment: "transcripts/none.zst".to_owned(), line: 0 },
+            state: RecordState::Settled { scores: json!({ "declared": {} }) },
+        }
+    }
+
+    /// A sweep of two cells with so many items each, all of which are recorded.
+    async fn recorded(items: u32) -> Ledger {
+        let (mut cells, mut shards) = (Vec::new(), Vec::new());
+        for index in 0..2 {
+            let cell = Cell {
+                index: CellIndex(index),
+                benchmark: "b".parse().unwrap(),
+                setting: "s".parse().unwrap(),
+                model: format!("e/m{index}").parse().unwrap(),
+                trial: Trial(0),
+            };
+            shards.push(NewShard { index: ShardIndex(index), cell: cell.index, first: 0, count: items });
+            cells.push(NewCell { cell, items, queue: "e".to_owned() });
+        }
+        let ledger = Ledger::in_memory().unwrap();
+        let sweep = NewSweep {
+            id: "s".parse().unwrap(),
+            name: "s".to_owned(),
+            lock: Digest::of(b"s"),
+            budget: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            cells,
+            shards,
+            owner: None,
+            quota: Quota::default(),
+            inputs: BTreeSet::new(),
+        };
+        ledger.create_sweep(sweep).await.unwrap();
+        let records = (0..2).flat_map(|cell| (0..items).map(move |item| record(CellIndex(cell), ItemIndex(item))));
+        ledger.record(records.collect()).await.unwrap();
+        ledger
+    }
+
+    #[tokio::test]
+    async fn sessions_are_found_as_long_as_they_are_not_too_many_and_counters_tell_first() {
+        let (ledger, sweep) = (recorded(3).await, "s".parse().unwrap());
+        let all = ItemQuery { cells: vec![CellIndex(0), CellIndex(1)], limit: ITEMS_FOUND_MAX, ..ItemQuery::default() };
+        let one = ItemQuery { text: "i1".to_owned(), ..all.clone() };
+        let cells = ledger.cell_progress(&sweep).await.unwrap();
+        for (query, most, places_found) in [(&all, 6, Some(6)), (&all, 5, None), (&one, 2, Some(2)), (&one, 1, None)] {
+            let found = found(&ledger, &sweep, query, most).await.unwrap();
+            assert_eq!(found.map(|places| places.len()), places_found, "{query:?}");
+        }
+        assert!(!is_beyond(&cells, &all, 6) && is_beyond(&cells, &all, 5));
+        assert!(!is_beyond(&cells, &one, 1), "counters know no text");
+        let of_one_cell = ItemQuery { cells: vec![CellIndex(0)], ..all };
+        assert!(!is_beyond(&cells, &of_one_cell, 5));
+    }
 
     fn places(items: u32) -> Vec<Place> {
         (0..items).flat_map(|item| (0..2).map(move |cell| (ItemIndex(item), CellIndex(cell)))).collect()

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use regatta_backends::{Blobs, Ledger, LedgerError, PageMark, PageMarkError, Permits, SweepRow};
 use regatta_benchmarks::Registry;
 use regatta_catalog::{Catalog, Sweep};
-use regatta_proto::{Cell, Digest, SweepId, SweepState};
+use regatta_proto::{Cell, Digest, SweepState};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 
+use crate::annotations::stored::OfSweep;
 use crate::annotations::{self, Annotations, Annotator};
 use crate::problem::Problem;
 
@@ -51,7 +52,7 @@ pub struct Run {
     pub store: Store,
     /// Directory of a run that has not ended and that no process is at work on; `None` for all others. A deployment goes on with its sweeps.
     pub(crate) interrupted: Option<PathBuf>,
-    /// Annotations by people; `None` where there are none to be shown.
+    /// Annotations by people; `None` where there are none to be shown, and of a deployment's sweep until the page knows who looks.
     pub(crate) annotated: Option<AnnotatedRun>,
 }
 
@@ -69,14 +70,14 @@ pub(crate) enum AnnotationPlace {
     /// A file in the run's directory.
     File(PathBuf),
     /// Objects beside the results of a deployment's sweep.
-    Sweep(Blobs, SweepId),
+    Sweep(OfSweep),
 }
 
 impl fmt::Display for AnnotationPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::Sweep(_, sweep) => write!(f, "the annotations of {sweep}"),
+            Self::Sweep(stored) => write!(f, "{stored}"),
         }
     }
 }
@@ -98,10 +99,7 @@ impl AnnotatedRun {
                 let read = tokio::task::spawn_blocking(move || annotations::read(&path)).await?;
                 read.map_err(|error| error.to_string())
             }
-            AnnotationPlace::Sweep(blobs, sweep) => {
-                let read = annotations::stored::read(blobs, sweep).await;
-                read.map_err(|error| regatta_proto::causes(&error))
-            }
+            AnnotationPlace::Sweep(stored) => stored.read().await.map_err(|error| regatta_proto::causes(&error)),
         };
         match read {
             Ok(all) => Ok(ReadAnnotations { all, problem: None }),
@@ -188,9 +186,7 @@ impl Source {
 
 impl Run {
     fn of_deployment(store: &Store, row: SweepRow) -> Self {
-        let place = AnnotationPlace::Sweep(store.catalog.blobs().clone(), row.id.clone());
-        let annotated = Some(AnnotatedRun { place, by: None });
-        Self { name: row.id.to_string(), row, store: store.clone(), interrupted: None, annotated }
+        Self { name: row.id.to_string(), row, store: store.clone(), interrupted: None, annotated: None }
     }
 
     /// `true` while something may happen by itself.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
-use regatta_proto::{BenchmarkName, Limit, ModelRef, Setting};
+use regatta_proto::{BenchmarkName, EndpointName, Limit, ModelRef, Setting};
 
 use super::{dollars, name_and_directory};
 
@@ -55,6 +55,9 @@ pub(crate) struct InitArgs {
     /// A model to measure, as openai/gpt-4o-mini; may be given several times
     #[arg(short = 'm', long = "model", value_name = "ENDPOINT/MODEL", default_value = "sim/oracle")]
     pub(crate) models: Vec<ModelRef>,
+    /// Address of an endpoint of your own that speaks as OpenAI does, as `here=http://127.0.0.1:8000/v1`; may be given several times
+    #[arg(long = "endpoint", value_name = "NAME=URL", value_parser = name_and_address)]
+    pub(crate) endpoints: Vec<(EndpointName, String)>,
     /// Judge, where a benchmark needs one; without it simulated models are judged by a simulated one, others of worfbench by a sentence encoder and of the rest by the first model
     #[arg(long, value_name = "ENDPOINT/MODEL")]
     pub(crate) judge: Option<ModelRef>,
@@ -82,4 +85,14 @@ fn benchmark_and_setting(text: &str) -> Result<(BenchmarkName, Option<Setting>),
     let (name, setting) = text.split_once(':').map_or((text, None), |(name, setting)| (name, Some(setting)));
     let setting = setting.map(str::parse).transpose().map_err(|error| format!("{error}"))?;
     Ok((name.parse().map_err(|error| format!("{error}"))?, setting))
+}
+
+fn name_and_address(text: &str) -> Result<(EndpointName, String), String> {
+    let (name, url) = text.split_once('=').ok_or("write it as NAME=URL, for instance here=http://127.0.0.1:8000/v1")?;
+    let is_address = ["http://", "https://"].iter().any(|scheme| url.starts_with(scheme));
+    // Keys are in none of them.
+    if !is_address || url.contains(['?', '#', '@']) {
+        return Err("an address begins with http:// or https://, and has neither a query nor a user".to_owned());
+    }
+    Ok((name.parse().map_err(|error| format!("{error}"))?, url.to_owned()))
 }

@@ -1,5 +1,6 @@
 //! `regatta init`: a spec to begin with, with a comment on everything that a person may want to change.
 
+mod endpoints;
 mod own;
 
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_benchmarks::{Benchmark, Suite, default_setting};
-use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, SweepId, implied_endpoints};
+use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, SweepId};
 use serde_json::Value;
 
 use self::own::{Own, own};
@@ -42,6 +43,7 @@ pub(crate) fn run(args: InitArgs) -> anyhow::Result<ExitCode> {
     if args.file.exists() {
         return Err(there_already().into());
     }
+    endpoints::check(&args)?;
     let own = own(&args)?;
     let text = spec(&args, &own)?;
     let opened = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.file);
@@ -97,7 +99,7 @@ fn spec(args: &InitArgs, own: &Own) -> anyhow::Result<String> {
     let _ = write_head(&mut out, args, &sweep_name(args)?);
     out += &benchmarks;
     let used: BTreeSet<&str> = args.models.iter().chain(&judges).map(|model| model.endpoint.as_str()).collect();
-    let _ = write_endpoints(&mut out, &used);
+    let _ = endpoints::write(&mut out, args, &used);
     out += "\n# What is measured: endpoint/model, or a mapping with parameters and a price of your own.\nmodels:\n";
     for model in &args.models {
         let _ = writeln!(out, "  - {}", priced(model));
@@ -222,41 +224,6 @@ fn write_own(
     write_limit(out, args)?;
     if let Some(judge) = judge {
         writeln!(out, "    judge: {}  # answers what its scorers ask", priced(judge))?;
-    }
-    Ok(())
-}
-
-fn write_endpoints(out: &mut String, used: &BTreeSet<&str>) -> fmt::Result {
-    let known: BTreeSet<&str> = implied_endpoints().collect();
-    let own: Vec<&str> = used.iter().copied().filter(|name| !known.contains(name)).collect();
-    let without: Vec<&str> = implied_endpoints().collect();
-    writeln!(
-        out,
-        "\n# Where models are served. Without an entry work, with their usual key variables: {}.",
-        without.join(", ")
-    )?;
-    if own.is_empty() {
-        return writeln!(
-            out,
-            "# endpoints:\n#   here: {{ kind: openai, base_url: http://127.0.0.1:8000/v1, api_key_env: none }}"
-        );
-    }
-    writeln!(out, "endpoints:")?;
-    for name in own {
-        match name {
-            SIMULATED => writeln!(
-                out,
-                "  {SIMULATED}: {{ kind: simulated }}  # plays oracle, noisy-0.3 and lexical; no key, no money"
-            )?,
-            ENCODER => writeln!(
-                out,
-                "  {ENCODER}: {{ kind: encoder, path: \"${{REGATTA_MINILM}}\" }}  # a sentence-transformers directory"
-            )?,
-            name => writeln!(
-                out,
-                "  {name}: {{ kind: openai, base_url: http://127.0.0.1:8000/v1, api_key_env: none }}  # its address and the variable of its key"
-            )?,
-        }
     }
     Ok(())
 }

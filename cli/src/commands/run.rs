@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -35,26 +36,18 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
         Planned::from(loaded, BENCHMARKS).await?;
         return Err(error);
     }
-    let directory = args.output.unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
+    let directory = args.output.clone().unwrap_or_else(|| PathBuf::from("runs").join(loaded.spec.name.as_str()));
     let leaving = Leaving::on_signals()?;
     let (cache, prices) = (args.cache_dir.as_deref(), args.spec.prices.as_deref());
     let mut run = Embedded::open_with(&directory, cache, prices, |_| Ok(rights)).await?;
-    run.give_up_after = Duration::from_secs(args.give_up_after_s);
-    run.trace(&args.traces)?;
-    let file = loaded.file.clone();
-    let planned = run.coordinator.plan(store(&run, loaded).await?).await;
-    let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
-    trust::remember(&sweep.digest);
-    let fewer = if args.leave_out { Fewer::LeaveOut } else { Fewer::Refuse };
-    let change = run.change_to(&sweep, fewer).await?;
-    if !args.no_preflight {
-        // Before the sweep is entered, or takes the place of another: the directory takes the spec once it is corrected.
-        preflight::before_sessions(&run, &sweep, &leaving).await?;
-    }
-    let is_new = run.held().await?.is_none();
-    if let Some(change) = change {
-        run.change(change, &sweep).await?;
-    }
+    let prepared = prepare(&mut run, &args, loaded, &leaving).await;
+    let (sweep, is_new) = match prepared {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            run.abandon();
+            return Err(error);
+        }
+    };
     let submitted = run.coordinator.enter(&sweep).await?;
     let sessions = counted(submitted.sessions, "session", "sessions");
     output::note(&format!("{} · {sessions} · {}", sweep.id, directory.display()));
@@ -69,6 +62,33 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     let executed = run.execute(&sweep, Resumption::default(), &leaving).await;
     stop.cancel();
     finish(&run, &sweep, &directory, executed, args.result, &ending, &leaving).await
+}
+
+/// Plans the sweep of `loaded`, looks for what cannot work, and lets it take the place of the one that the directory has. Returns it, and `true` if the
+/// directory has none.
+async fn prepare(
+    run: &mut Embedded,
+    args: &RunArgs,
+    loaded: Loaded,
+    leaving: &Leaving,
+) -> anyhow::Result<(Arc<Sweep>, bool)> {
+    run.give_up_after = Duration::from_secs(args.give_up_after_s);
+    run.trace(&args.traces)?;
+    let file = loaded.file.clone();
+    let planned = run.coordinator.plan(store(run, loaded).await?).await;
+    let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
+    trust::remember(&sweep.digest);
+    let fewer = if args.leave_out { Fewer::LeaveOut } else { Fewer::Refuse };
+    let change = run.change_to(&sweep, fewer).await?;
+    if !args.no_preflight {
+        // Before the sweep is entered, or takes the place of another: the directory takes the spec once it is corrected.
+        preflight::before_sessions(run, &sweep, leaving).await?;
+    }
+    let is_new = run.held().await?.is_none();
+    if let Some(change) = change {
+        run.change(change, &sweep).await?;
+    }
+    Ok((sweep, is_new))
 }
 
 /// Puts the data into the run's store.

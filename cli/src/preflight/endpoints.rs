@@ -1,10 +1,11 @@
-//! Findings about endpoints: encoders are loaded, all others asked for their lists of models, side by side.
+//! Findings about endpoints: encoders are loaded, models of simulated ones looked up, all others asked for their lists of models, side by side.
 
 use std::path::Path;
 
 use futures::future::join_all;
 use regatta_llm::{ModelList, Probe, Probed, check_encoder};
 use regatta_proto::{CacheMode, EndpointKind, EndpointName, EndpointSpec, SweepLock, causes, did_you_mean};
+use regatta_simulator::unknown_model;
 use regatta_worker::Policy;
 
 use super::Scope;
@@ -21,7 +22,8 @@ pub(super) async fn findings(lock: &SweepLock, policy: &Policy, scope: Scope) ->
         match spec.kind {
             EndpointKind::Encoder if spec.registered.is_some() && !scope.runs_here => Vec::new(),
             EndpointKind::Encoder => of_encoder(name, spec, policy).await.into_iter().collect(),
-            // The run starts the one itself, and has read the other.
+            EndpointKind::Simulated if lock.cache != CacheMode::Replay => unknown_models(lock, name),
+            // Replaying asks nobody, and verdicts that are recorded have been read.
             EndpointKind::Simulated | EndpointKind::Recorded => Vec::new(),
             EndpointKind::Openai
             | EndpointKind::OpenaiResponses
@@ -78,6 +80,12 @@ async fn of_models(lock: &SweepLock, name: &EndpointName, spec: &EndpointSpec, p
             vec![Finding::warning(format!("{place}.base_url"), problem)]
         }
     }
+}
+
+/// Models that no simulated endpoint has.
+fn unknown_models(lock: &SweepLock, endpoint: &EndpointName) -> Vec<Finding> {
+    let asked = asked_at(lock, endpoint).into_iter();
+    asked.filter_map(|(field, model)| Some(Finding::error(field, unknown_model(model)?))).collect()
 }
 
 /// Warnings about models that the endpoint does not list. It may know them all the same, by an alias.

@@ -93,6 +93,49 @@ fn a_run_whose_results_are_gone_is_not_shown_as_blank() {
 }
 
 #[test]
+fn a_provider_that_is_misspelt_is_no_endpoint_of_ones_own_unless_it_has_an_address() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (file, bench) = (at("first.yaml"), format!("quiz={}", at("quiz")));
+    for (model, meant) in
+        [("opnai/gpt-4o-mini", "openai"), ("antropic/claude-haiku-4-5", "anthropic"), ("smi/oracle", "sim")]
+    {
+        let error = refused(&["init", &file, "--model", model, "--benchmark", "quiz", "--data", &bench]);
+        let told = format!("; did you mean \"{meant}\"? If ");
+        assert!(error.contains("there is no provider ") && error.contains(&told), "{error}");
+        assert!(error.contains("give its address: --endpoint "), "{error}");
+        assert!(!Path::new(&file).exists() && !Path::new(&at("quiz")).exists(), "nothing is begun");
+    }
+    let address = "opnai=http://127.0.0.1:9/v1";
+    said(&["init", &file, "--model", "opnai/gpt-4o-mini", "--endpoint", address]);
+    let written = std::fs::read_to_string(&file).expect("a spec");
+    assert!(
+        written.contains("  opnai: { kind: openai, base_url: \"http://127.0.0.1:9/v1\", api_key_env: none }"),
+        "{written}"
+    );
+    let error =
+        refused(&["init", &at("other.yaml"), "--model", "here/llama", "--endpoint", "heer=http://127.0.0.1:9/v1"]);
+    assert!(error.contains("no model is at the endpoint heer (--endpoint); did you mean \"here\"?"), "{error}");
+    for model in ["here/llama", "openai-eu/gpt-4o-mini", "vllm/llama"] {
+        said(&["init", &at(&model.replace('/', "-")), "--model", model]);
+    }
+}
+
+#[test]
+fn a_simulated_model_that_there_is_not_is_refused_before_its_sessions_fail_one_by_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run").display().to_string();
+    let file = spec(folder.path(), |spec| spec.replace("sim/noisy-0.5", "sim/nosy-0.5"));
+    let (file, output) = (file.as_str(), run.as_str());
+    for command in [&["check", file][..], &["run", file, "--output", output]] {
+        let error = refused(command);
+        let told = "models[2]: the model `nosy-0.5` does not exist; a simulated endpoint has ";
+        assert!(error.contains(told) && error.contains("did you mean \"noisy-0.5\"?"), "{error}");
+    }
+    assert!(!Path::new(&run).exists());
+}
+
+#[test]
 fn a_spec_is_refused_with_its_file_and_the_field_that_is_wrong() {
     let folder = tempfile::tempdir().expect("a folder");
     let check = |from: &str, to: &str| {

@@ -269,3 +269,24 @@ async fn an_item_that_the_data_or_the_tasks_do_not_have_is_refused_with_its_plac
         "benchmarks.worfbench.items[1]: \"os_mini1\" is in none of the settings and tasks that are run; leave it out, or run its own"
     );
 }
+
+#[tokio::test]
+async fn a_misspelt_setting_is_guessed_behind_an_agent_too_and_only_one_that_agents_do() {
+    let stage = Stage::set().await;
+    let guess = async |setting: &str| {
+        let text = spec("s", 3, "").replace("{ limit:", &format!("{{ settings: [{setting}], limit:"));
+        let agents = if setting.starts_with("external/") { "agents: { mine: { registered: mine } }\n" } else { "" };
+        let text = text.replace("endpoints:", &format!("{agents}endpoints:"));
+        let error = refused(&stage, stage.submission(&text).await).await;
+        assert!(error.starts_with("benchmarks.worfbench.settings[0]: unknown setting"), "{error}");
+        error.split_once("did you mean ").map(|(_, guess)| guess.to_owned()).unwrap_or_default()
+    };
+    assert_eq!(guess("two-sht").await, "\"two-shot\"?");
+    assert_eq!(guess("external/mine/two-sht").await, "\"external/mine/two-shot\"?");
+    assert_eq!(
+        guess("external/mine/zero-shot").await,
+        "\"external/mine/two-shot\"?",
+        "an agent has no shots by itself"
+    );
+    assert_eq!(guess("external/mine/everything").await, "");
+}

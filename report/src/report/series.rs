@@ -82,7 +82,7 @@ impl SeriesPage {
             out,
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
              content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-             <title>{title}</title>\n<style>\n{DESIGN_TOKENS}{STYLE}{MARKS}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n</header>\n<main>"
+             <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{DESIGN_TOKENS}{STYLE}{MARKS}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n</header>\n<main>"
         )?;
         self.write_nights(out)?;
         for group in &self.groups {

@@ -36,3 +36,17 @@ async fn what_cannot_be_answered_is_refused_with_a_reason() {
     assert_eq!(harness.endpoint.counters().refused, 10);
     assert_eq!(harness.endpoint.counters().total_requests(), 0);
 }
+
+#[tokio::test]
+async fn a_prompt_of_no_item_is_refused_with_what_a_spec_says_to_have_it_answered() {
+    let harness = Harness::start(config()).await;
+    let told = harness.ask_by_header("oracle", PLAIN, 1);
+    let untold = harness
+        .post("/chat/completions", &json!({"model": "oracle", "messages": [{"role": "user", "content": "go on"}]}));
+    let refused = read(untold).await;
+    assert_eq!(refused.status, 400);
+    let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("the headers x-regatta-benchmark and x-regatta-item"), "{message}");
+    assert!(message.contains("as `identify_sessions: true` of an endpoint in a spec does"), "{message}");
+    assert_eq!(read(told).await.status, 200, "the same words, with these headers");
+}

@@ -37,11 +37,15 @@ pub(crate) fn pages(filled: &Filled) -> Vec<(&'static str, String)> {
         ("Items by id", format!("/items?text=item-{last}")),
         ("Items by disagreement", "/items?sort=disagreement".to_owned()),
         ("Items with a range of values", "/items?low=0.5&high=1".to_owned()),
+        ("Items, a sample of those that failed", "/items?outcome=not_measured&sample=100&seed=7".to_owned()),
+        ("Items that failed and are annotated", "/items?outcome=not_measured&annotated=by_anyone".to_owned()),
         ("a session", format!("/sessions/0/{last}")),
+        ("its transcript", format!("/sessions/0/{last}/transcript")),
         ("Compare", "/compare".to_owned()),
         ("Compare, page 3 of one side", "/compare?page_a=2".to_owned()),
         ("Endpoints", "/endpoints".to_owned()),
         ("Money", "/money".to_owned()),
+        ("Cancel", "/cancel".to_owned()),
     ];
     let of_all = [
         ("Runs", "/ui/".to_owned()),

@@ -10,7 +10,7 @@ use super::annotations::{NEXT, Steps, Toward};
 use super::items::wanted::Wanted;
 use super::located::{Located, locate};
 use crate::address;
-use crate::annotations::stored::{self, STORED_MAX};
+use crate::annotations::stored::{STORED_MAX, after};
 use crate::annotations::{self, Annotation, Annotations, Annotator, Mark, Note, SessionName};
 use crate::forms::FormLimit;
 use crate::problem::Problem;
@@ -67,7 +67,10 @@ pub(crate) async fn annotate(
         NEXT => {
             let all = annotated.read().await?.all;
             let steps = Steps::of(&viewer, &located, &wanted, &all, annotated.by.as_ref()).await?;
-            steps.toward(run, Toward::Next).await?.map_or(here, of)
+            match steps {
+                Some(steps) => steps.toward(run, Toward::Next).await?.map_or(here, of),
+                None => here,
+            }
         }
         _ => here,
     };
@@ -120,8 +123,8 @@ async fn save(
             });
             done.await?.map_err(|error| Problem::unsaved(&annotated.place, &error))?
         }
-        AnnotationPlace::Sweep(blobs, sweep) => {
-            let known = stored::read(blobs, sweep).await?;
+        AnnotationPlace::Sweep(stored) => {
+            let known = stored.read().await?;
             let found = news(&annotation, &known);
             if found == News::Something {
                 if known.lines.len() >= STORED_MAX {
@@ -131,11 +134,11 @@ async fn save(
                 let authors = viewer.authors.clone();
                 let authors = authors.ok_or_else(|| Problem::refused("nobody knows here who annotates"))?;
                 let number = authors.begin(asker, &path).await?;
-                let annotation = stored::after(&known, annotation);
-                let (place, blobs, sweep) = (annotated.place.clone(), blobs.clone(), sweep.clone());
+                let annotation = after(&known, annotation);
+                let (place, stored) = (annotated.place.clone(), stored.clone());
                 // A task of its own: a client that goes away leaves no note without its end.
                 let storing = tokio::spawn(async move {
-                    let added = stored::add(&blobs, &sweep, &annotation).await;
+                    let added = stored.add(&annotation).await;
                     let failure = added.as_ref().err().map(|error| regatta_proto::causes(error));
                     authors.end(number, &path, failure.as_deref()).await;
                     added.map_err(|error| Problem::unsaved(&place, &error))

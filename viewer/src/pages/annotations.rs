@@ -44,19 +44,21 @@ pub(super) struct Steps {
 }
 
 impl Steps {
-    /// The steps from the session at `located`, within what is `wanted`, for `me`.
+    /// The steps from the session at `located`, within what is `wanted`, for `me`; `None` in a list of too many sessions to be looked through.
     pub(super) async fn of(
         viewer: &Viewer,
         located: &Located,
         wanted: &Wanted,
         annotations: &Annotations,
         me: Option<&Annotator>,
-    ) -> Result<Self, Problem> {
+    ) -> Result<Option<Self>, Problem> {
         let Located { run, sweep, cell, item } = located;
         let group = group::chosen(sweep, cell.benchmark.as_str(), cell.setting.as_str())?;
         let value = group::value_of(&group.values(sweep), wanted.value());
         let query = wanted.query(&group, value)?;
-        let places = selection::sessions(viewer, run, sweep, &query, wanted.sample()?).await?;
+        let Some(places) = selection::sessions(viewer, run, sweep, &query, wanted.sample()?).await? else {
+            return Ok(None);
+        };
         let marks = selection::annotated(sweep, &group, annotations);
         let filter = wanted.annotated()?;
         let is_open = |place: &Place| {
@@ -67,7 +69,7 @@ impl Steps {
         let at = places.iter().position(|place| *place == here);
         let open = places.iter().enumerate().filter(|(_, place)| **place != here && is_open(place));
         let open = open.map(|(at, _)| at).collect();
-        Ok(Self { here: at.unwrap_or(0), is_selected: at.is_some(), words: wanted.said()?, places, open })
+        Ok(Some(Self { here: at.unwrap_or(0), is_selected: at.is_some(), words: wanted.said()?, places, open }))
     }
 
     /// The nearest session in this direction; `None` if there is none, or a search for words finds none within its bounds.
@@ -90,8 +92,13 @@ pub(super) async fn section(viewer: &Viewer, located: &Located, wanted: &Wanted)
     let Some(annotated) = &located.run.annotated else { return Ok(html! {}) };
     let read = annotated.read().await?;
     let steps = Steps::of(viewer, located, wanted, &read.all, annotated.by.as_ref()).await?;
-    let previous = steps.toward(&located.run, Toward::Previous).await?;
-    let next = steps.toward(&located.run, Toward::Next).await?;
+    let (previous, next) = match &steps {
+        Some(steps) => {
+            let previous = steps.toward(&located.run, Toward::Previous).await?;
+            (previous, steps.toward(&located.run, Toward::Next).await?)
+        }
+        None => (None, None),
+    };
     let session = selection::name(&located.sweep, (located.item, located.cell.index));
     let said: Vec<&Annotation> =
         read.all.lines.iter().map(|(_, of)| of).filter(|of| Some(&of.session) == session.as_ref()).collect();
@@ -106,7 +113,7 @@ pub(super) async fn section(viewer: &Viewer, located: &Located, wanted: &Wanted)
                     a href={ (address::run(&located.run.name)) "/items" (wanted.list_of(&located.cell)) } { "the list" }
                     @if let Some(next) = next { a rel="next" href=(step(located, wanted, next)) { "next unannotated →" } }
                 }
-                (standing(&steps, annotated.by.as_ref()))
+                (standing(steps.as_ref(), annotated.by.as_ref()))
                 @match &annotated.by {
                     Some(by) => { (form(located, wanted, by, mine)) }
                     None => {
@@ -128,7 +135,11 @@ fn step(located: &Located, wanted: &Wanted, (item, cell): Place) -> String {
 }
 
 /// The number of sessions that are left to annotate.
-fn standing(steps: &Steps, me: Option<&Annotator>) -> Markup {
+fn standing(steps: Option<&Steps>, me: Option<&Annotator>) -> Markup {
+    let Some(steps) = steps else {
+        let reason = selection::more_than_are_looked_through();
+        return html! { p.hint { "No way leads from here to the next one: " (reason) ". Choose fewer in the list." } };
+    };
     let by = me.map(|me| format!(" by {}", me.as_str())).unwrap_or_default();
     html! {
         p.hint {
@@ -262,6 +273,15 @@ mod tests {
         let all = Annotations::parse(text.join("\n").as_bytes());
         let said: Vec<&Annotation> = all.lines.iter().map(|(_, annotation)| annotation).collect();
         insta::assert_snapshot!(lines(history(&said)));
+    }
+
+    #[test]
+    fn in_a_list_of_too_many_sessions_none_is_counted_and_the_reason_is_told() {
+        let told = lines(standing(None, None));
+        assert!(
+            told.contains("more than 250\u{202f}000 sessions would be looked through. Choose fewer in the list"),
+            "{told}"
+        );
     }
 
     #[test]

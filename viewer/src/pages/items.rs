@@ -126,7 +126,8 @@ async fn selected(
     query: &ItemQuery,
     annotated: &HashMap<Place, ByPerson<'_>>,
 ) -> Result<Part, Problem> {
-    let mut places = selection::sessions(viewer, run, sweep, query, wanted.sample()?).await?.to_vec();
+    let places = selection::sessions(viewer, run, sweep, query, wanted.sample()?).await?;
+    let mut places = places.ok_or_else(selection::too_many)?.to_vec();
     if let Some(filter) = wanted.annotated()? {
         let me = run.annotated.as_ref().and_then(|of| of.by.as_ref());
         places.retain(|place| filter.lets_through(annotated.get(place), me));

@@ -49,6 +49,14 @@ struct Row {
     sessions: u64,
 }
 
+impl Row {
+    /// `false` where people read the same on both sides, and no session is known to have changed.
+    fn differs(&self) -> bool {
+        let is_changed = self.changed.is_some_and(|changed| changed > 0);
+        is_changed || shown(self.old, self.old_withheld) != shown(self.new, self.new_withheld)
+    }
+}
+
 /// One session.
 #[derive(Debug, PartialEq, Serialize)]
 struct Change {
@@ -190,23 +198,30 @@ impl Difference {
         });
     }
 
-    /// For people: old and new beside each other, then the first sessions that changed.
+    /// For people: old and new beside each other where they differ, then the first sessions that changed.
     pub(super) fn render(&self) -> String {
+        let differing: Vec<&Row> = self.rows.iter().filter(|row| row.differs()).collect();
+        if differing.is_empty() {
+            return format!("no value differs, and {}", self.unchanged());
+        }
         let mut table = plain_table();
         table.set_header(["benchmark", "model", "metric", "old", "new", "change", "sessions changed"]);
-        for row in &self.rows {
-            let change = row.old.zip(row.new).map_or_else(|| "–".to_owned(), |(old, new)| format!("{:+.4}", new - old));
+        for row in &differing {
             table.add_row([
                 format!("{} {}", row.benchmark, row.setting),
                 row.model.to_string(),
                 row.metric.clone(),
-                with_evaluator(row.old, row.old_withheld, row.old_evaluator),
-                with_evaluator(row.new, row.new_withheld, Some(row.new_evaluator)),
-                change,
+                with_evaluator(shown(row.old, row.old_withheld), row.old_evaluator),
+                with_evaluator(shown(row.new, row.new_withheld), Some(row.new_evaluator)),
+                row.old.zip(row.new).map_or_else(|| "–".to_owned(), |(old, new)| signed(new - old)),
                 row.changed.map_or_else(|| "unknown".to_owned(), |changed| format!("{changed} of {}", row.sessions)),
             ]);
         }
-        let table = format!("{}{}", fitted(table), self.other_sessions());
+        let same = match (self.rows.len() - differing.len()) as u64 {
+            0 => String::new(),
+            same => format!("\n{} not differ", counted(same, "further value does", "further values do")),
+        };
+        let table = format!("{}{same}{}", fitted(table), self.other_sessions());
         if self.changes.is_empty() {
             return format!("{table}\n{}", self.unchanged());
         }
@@ -258,13 +273,26 @@ fn counterpart<'r>(row: &'r LeaderboardRow, metric: &SummaryMetric) -> Option<&'
     of_name().find(|other| other.evaluator == metric.evaluator).or_else(|| of_name().next())
 }
 
-fn with_evaluator(value: Option<f64>, is_withheld: bool, evaluator: Option<Evaluator>) -> String {
-    let value = match value {
+/// A value as people read it.
+fn shown(value: Option<f64>, is_withheld: bool) -> String {
+    match value {
         Some(value) => format!("{value:.4}"),
         None if is_withheld => "withheld".to_owned(),
         None => "–".to_owned(),
-    };
-    evaluator.map_or_else(|| value.clone(), |evaluator| format!("{value} ({evaluator})"))
+    }
+}
+
+/// A change with its sign. One that is rounded to zero has none.
+fn signed(change: f64) -> String {
+    let rounded = format!("{change:+.4}");
+    if rounded.contains(|digit: char| ('1'..='9').contains(&digit)) { rounded } else { shown(Some(0.0), false) }
+}
+
+fn with_evaluator(value: String, evaluator: Option<Evaluator>) -> String {
+    match evaluator {
+        Some(evaluator) => format!("{value} ({evaluator})"),
+        None => value,
+    }
 }
 
 #[cfg(test)]
@@ -313,5 +341,20 @@ mod tests {
         let found = Difference::of(&old, &scored([Some(0.0); 4], false));
         assert_eq!((found.rows[0].changed, found.changes.len()), (None, 0));
         assert!(!found.render().contains("no session's score changed"), "{}", found.render());
+    }
+
+    #[test]
+    fn what_does_not_differ_has_no_row_and_where_nothing_does_that_is_said() {
+        let of =
+            |old: [f64; 4], new: [f64; 4]| Difference::of(&scored(old.map(Some), false), &scored(new.map(Some), false));
+        let same = of([1.0, 0.0, 1.0, 1.0], [1.0, 0.0, 1.0, 1.0]);
+        assert_eq!(same.render(), "no value differs, and no session's score changed");
+        // One session is better by what another one is worse.
+        let mut swapped = of([1.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0]);
+        swapped.rows.extend(same.rows);
+        let text = swapped.render();
+        assert!(text.contains(" 0.0000 ") && text.contains("2 of 4") && !text.contains("0 of 4"), "{text}");
+        assert!(text.contains("\n1 further value does not differ\n") && !text.contains("+0.0000"), "{text}");
+        assert_eq!([0.1, -0.00001, -0.0, -0.25].map(signed), ["+0.1000", "0.0000", "0.0000", "-0.2500"]);
     }
 }

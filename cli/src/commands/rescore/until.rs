@@ -71,7 +71,14 @@ enum Growth {
 }
 
 /// Rescores in rounds until half of the interval of each corrected value is at most `wanted`, or everything is audited, or the budget is used.
+///
+/// # Errors
+/// When a round fails, or the first directory has no name that later ones could have with their number.
 pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result<ExitCode> {
+    // Before anything is paid for.
+    if let Some(first) = args.output.as_deref() {
+        numbered(first, 2)?;
+    }
     let (mut shares, mut rounds) = (Shares::First, 0_u32);
     let mut begun: Option<(Place, PathBuf)> = None;
     loop {
@@ -110,7 +117,7 @@ pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result
         let Rescored { from, directory, .. } = rescored;
         args.run = directory.to_str().context("the directory of a run has a name that is not text")?.to_owned();
         let (_, first) = begun.get_or_insert((from, directory));
-        args.output = Some(numbered(first, rounds + 1));
+        args.output = Some(numbered(first, rounds + 1)?);
         shares = Shares::Next(next);
     }
 }
@@ -138,10 +145,20 @@ fn read(directory: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
 }
 
 /// The directory of a later round, beside that of the `first`.
-fn numbered(first: &Path, round: u32) -> PathBuf {
-    let mut name = first.file_name().unwrap_or_default().to_owned();
+///
+/// # Errors
+/// When the path of the first ends in no name, as `..` does.
+fn numbered(first: &Path, round: u32) -> anyhow::Result<PathBuf> {
+    let name = first.file_name().ok_or_else(|| {
+        let first = first.display();
+        BadConfiguration(format!(
+            "rounds are in directories beside each other, with numbers behind the name of the first, and {first} ends in no name; give --output one \
+             that does"
+        ))
+    })?;
+    let mut name = name.to_owned();
     name.push(format!("-{round}"));
-    first.with_file_name(name)
+    Ok(first.with_file_name(name))
 }
 
 /// Shares of the audits of the round after the one of `summary`, so that half of the interval of each corrected value on leaderboards is at most the
@@ -193,10 +210,13 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64)
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
     use regatta_proto::Money;
     use serde_json::json;
 
+    use super::run as run_rounds;
     use super::*;
+    use crate::args::{Cli, Command};
     use crate::ended_run::EndedRun;
     use crate::ended_run::testing::{Made, right};
 
@@ -292,6 +312,23 @@ mod tests {
 
     #[test]
     fn later_rounds_lie_beside_the_first() {
-        assert_eq!(numbered(Path::new("runs/a-rescored"), 3), Path::new("runs/a-rescored-3"));
+        for first in ["runs/a-rescored", "runs/a-rescored/", "../a-rescored"] {
+            let third = numbered(Path::new(first), 3).unwrap();
+            assert_eq!(third, Path::new(&format!("{}-3", first.trim_end_matches('/'))));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_first_directory_without_a_name_is_refused_before_anything_is_asked() {
+        for output in ["..", ".", "runs/..", "/"] {
+            let audited = ["--spec", "audited.yaml", "--until", "2pp"];
+            let arguments = ["regatta", "rescore", "runs/a", "--output", output].into_iter().chain(audited);
+            let Command::Rescore(args) = Cli::try_parse_from(arguments).unwrap().command else { panic!("not rescore") };
+            let wanted = args.until.unwrap();
+            let error = run_rounds(args, wanted).await.unwrap_err();
+            assert!(error.downcast_ref::<BadConfiguration>().is_some(), "{error}");
+            let said = error.to_string();
+            assert!(said.ends_with(&format!("and {output} ends in no name; give --output one that does")), "{said}");
+        }
     }
 }
