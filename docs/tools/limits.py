@@ -115,6 +115,7 @@ ROWS = [
     ("field of an Auto-SLURP data set", "{size benchmarks/autoslurp/src/data.rs FIELD_BYTES_MAX}", "refused"),
     ("data sets that a process keeps", "{size catalog/src/recent.rs BYTES_MAX} by the size of their files, archives unpacked, each as {size catalog/src/recent.rs DATASET_BYTES_MIN} at least; always those that were used last; {count catalog/src/recent.rs SWEEPS_MAX} sweeps", "the oldest is read again"),
     ("loading of a data set", "{time catalog/src/catalog.rs LOAD_MAX}, beside the event loop", "refused, tried again"),
+    ("published list of prices, at an address: a connection, all of it", "{time cli/src/commands/prices/published.rs CONNECT_TIMEOUT}, {time cli/src/commands/prices/published.rs TRANSFER_TIMEOUT}; {size llm/src/prices/mod.rs PRICE_FILE_BYTES_MAX}; redirections within its host", "refused"),
     ("file of recorded verdicts; of an encoder; of prices", "{size llm/src/open.rs VERDICTS_BYTES_MAX}; {size encoder/src/files.rs FILE_BYTES_MAX}; {size llm/src/prices/mod.rs PRICE_FILE_BYTES_MAX}", "the endpoint is not served; the process does not start"),
     ("recorded verdicts in memory; a line of them", "{size llm/src/recorded.rs VERDICTS_KEPT_MAX}, and {size worker/src/verdicts.rs ALL_KEPT_MAX} in a worker; {size llm/src/recorded.rs LINE_BYTES_MAX}", "422; the endpoint is not served while there is no room"),
     ("files of verdicts that a worker reads at once; time for one", "{size worker/src/verdicts.rs LOADING_MAX}; {time worker/src/verdicts.rs READ_MAX}", "others wait; tried again"),
