@@ -157,6 +157,7 @@ ROWS = [
     ("wait for a connection of the pool; for an answer of the broker; for one of S3", "{time backends/src/ledger/postgres/pool.rs WAIT_TIMEOUT}; {time backends/src/queue/rabbitmq/link.rs ANSWER_TIMEOUT}; {time backends/src/blobs/s3.rs TRY_TIMEOUT}", "tried again"),
     ("requests whose failures are counted at once", "{count backends/src/permits/mod.rs FAILURES_MAX}", "the oldest are forgotten"),
     ("agent: start, deadline", "{time proto/src/spec_file/agents.rs DEADLINE_MAX_S} each", "not measured, or scored as it is"),
+    ("agent: sessions of one process; processes that wait for their next session, and how long; a line by which one says that it is done", "{count proto/src/spec_file/agents.rs SESSIONS_MAX} (default one); {count worker/src/external/kept.rs WAITING_MAX}, {time worker/src/external/kept.rs IDLE_MAX}; {size worker/src/external/kept.rs DONE_BYTES_MAX}", "refused with the field; ended; it is output"),
     ("agent: output", "{size proto/src/spec_file/agents.rs OUTPUT_MAX} (default {size @output-default})", "stopped, scored"),
     ("agent: calls", "{count proto/src/spec_file/agents.rs CALLS_MAX} (default {count @calls-default})", "refused"),
     ("agent: requests to tools that are kept; an address, a body, a method of one; all that it is told and tells", "{count worker/src/external/desk.rs EXCHANGES_MAX}; {size worker/src/external/desk.rs URL_MAX}, {size worker/src/external/desk.rs BODY_KEPT}, {size worker/src/external/desk.rs METHOD_MAX}; {size worker/src/external/budget.rs BYTES_MAX}", "refused; cut; stopped"),
