@@ -71,9 +71,7 @@ impl Briefing {
             .collect(),
         }
     }
-}
 
-impl Briefing {
     /// The line of the session `number` of a process that is given several, with the paths of the session's own.
     pub(super) fn line_of_session(&self, number: u32, places: &[(&str, &Path)]) -> String {
         let input = self.line.trim_end();
