@@ -39,7 +39,9 @@ pub(crate) use self::export::{ExportArgs, ExportFormat};
 pub(crate) use self::import::{ImportArgs, ImportFrom, InspectArgs, LmEvalArgs, PredictionsArgs};
 pub(crate) use self::notice::NoticeArgs;
 pub(crate) use self::plan::PlanArgs;
-pub(crate) use self::prices::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs, RepriceArgs};
+pub(crate) use self::prices::{
+    PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs, PricesUpdateArgs, RepriceArgs,
+};
 pub(crate) use self::repair::RepairArgs;
 pub(crate) use self::rescore::RescoreArgs;
 pub(crate) use self::results::{AlignArgs, CompareArgs, GateArgs, ReplayArgs, ShowArgs, ShowFilters};
@@ -119,7 +121,7 @@ pub(crate) enum Command {
     Throttle(ThrottleArgs),
     /// Write a run in the formats of others, or fetch what a sweep has left behind
     Export(ExportArgs),
-    /// Show, check or import price tables
+    /// Show, check, import or update price tables
     Prices(PricesArgs),
     /// Mend a run's directory after files of it were lost or damaged; nothing is called
     Repair(RepairArgs),

@@ -93,7 +93,7 @@ fn main() -> ExitCode {
             Command::Resume(args) => commands::resume::run(args).await,
             Command::Throttle(args) => commands::throttle::run(args).await,
             Command::Export(args) => commands::export::run(args).await,
-            Command::Prices(args) => commands::prices::run(args),
+            Command::Prices(args) => commands::prices::run(args).await,
             Command::Plan(args) => commands::plan::run(args).await,
             Command::Repair(args) => commands::repair::run(args).await,
             Command::Reprice(args) => commands::reprice::run(args).await,

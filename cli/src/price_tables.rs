@@ -11,6 +11,10 @@ use regatta_proto::{Clock, ModelRef, SystemClock, implied_endpoints};
 
 use crate::exit::bad_configuration;
 
+/// Advice on a model that a table has no price of.
+pub(crate) const GIVEN: &str = "(a price of your own is `price: { input_per_mtok: …, output_per_mtok: … }` of the model in the spec, or in a table with \
+     --prices FILE)";
+
 /// The price table in the file `prices`, or the shipped one, as the coordinator asks it: prices of the day on which a sweep is planned.
 pub(crate) fn price_book(prices: Option<&Path>) -> anyhow::Result<Arc<PriceBook>> {
     let table = price_table(prices)?;
@@ -33,7 +37,7 @@ pub(crate) fn misspelt(table: &PriceTable, model: &ModelRef) -> Option<String> {
         return None;
     }
     let meant = table.guess(&name);
-    (!meant.is_empty()).then(|| format!("the table of prices has no {name}{meant}"))
+    (!meant.is_empty()).then(|| format!("the table of prices has no {name}{meant} {GIVEN}"))
 }
 
 fn read_table(path: &Path) -> anyhow::Result<PriceTable> {

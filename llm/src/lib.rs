@@ -77,7 +77,7 @@ pub use permits::store::{PermitStore, StoreError};
 pub use policy::{EgressRules, EgressSection, KeyRule, Origin, OutboundPolicy, OutboundRules, PrivateNetwork};
 pub use prices::{
     CrossCheck, DatedPrice, Disagreement, Import, ImportError, ImportProblem, ImportReport, Listed,
-    PRICE_FILE_BYTES_MAX, PriceTable, PriceTableError,
+    PRICE_FILE_BYTES_MAX, PriceChange, PriceTable, PriceTableError, PriceUpdate, Reading,
 };
 pub use probe::{ModelList, Probe, Probed};
 pub use recorded::{RecordedError, RecordedVerdicts, VERDICTS_KEPT_MAX};

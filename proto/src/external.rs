@@ -65,6 +65,10 @@ pub struct ExternalAgent {
     /// Most starts for one session, in a conversation for one turn, if another process kills the program.
     #[serde(default = "starts_max")]
     pub starts_max: u8,
+    /// Most sessions of one process of the command, one after another (in a conversation: turns). More than one, at most 100000: it stays, and
+    /// reads a line of JSON for each, as docs/agents.md says; not with `container`. Default: 1, a process a session.
+    #[serde(default = "sessions_max", skip_serializing_if = "is_one")]
+    pub sessions_max: u32,
     /// Most instances that a worker runs at once.
     #[serde(default = "concurrency")]
     pub concurrency: u32,
@@ -88,6 +92,15 @@ const fn calls_max() -> u32 {
 
 const fn starts_max() -> u8 {
     3
+}
+
+const fn sessions_max() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_one(sessions_max: &u32) -> bool {
+    *sessions_max == 1
 }
 
 const fn concurrency() -> u32 {

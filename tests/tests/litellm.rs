@@ -1,8 +1,9 @@
-//! A provider that others wrote: LiteLLM's proxy, with mock responses, asked in OpenAI's and in Anthropic's format.
+//! A provider that others wrote: LiteLLM's proxy, with mock responses or before the simulated endpoint, asked in every format that it has.
 //!
 //! Runs where the proxy can be installed; says so where it cannot.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command as Blocking;
 
@@ -29,10 +30,10 @@ fn litellm() -> Option<PathBuf> {
     None
 }
 
-/// The proxy and its address.
-async fn proxy(litellm: &Path, folder: &Path) -> (Process, String) {
+/// The proxy with the configuration `text`, and its address.
+async fn proxy(litellm: &Path, folder: &Path, text: &str) -> (Process, String) {
     let config = folder.join("litellm.yaml");
-    std::fs::write(&config, CONFIG).unwrap();
+    std::fs::write(&config, text).unwrap();
     let address = free_address().await.unwrap();
     let mut command = Command::new(litellm);
     command.arg("--config").arg(config).args(["--host", "127.0.0.1", "--port", &address.port().to_string()]);
@@ -64,7 +65,7 @@ fn spec(folder: &Path, base: &str) -> PathBuf {
 async fn litellms_proxy_answers_a_sweep_in_both_formats_and_as_a_stream() {
     let Some(litellm) = litellm() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let (_proxy, base) = proxy(&litellm, folder.path()).await;
+    let (_proxy, base) = proxy(&litellm, folder.path(), CONFIG).await;
     let directory = folder.path().join("run");
     let mut command = regatta().unwrap();
     command.arg("run").arg(spec(folder.path(), &base)).arg("--output").arg(&directory).env("LITELLM_KEY", KEY);
@@ -89,4 +90,181 @@ async fn litellms_proxy_answers_a_sweep_in_both_formats_and_as_a_stream() {
     assert_eq!(summary["spending"]["cost"]["unknown_calls"], 0);
     let log = String::from_utf8_lossy(&output.stderr).into_owned() + &read("attempts.jsonl") + &read("sweep.lock.yaml");
     assert!(!log.contains(KEY));
+}
+
+/// A way to ask LiteLLM: the name of the endpoint in the spec, its kind, the path of its base URL, and `true` if answers are streamed.
+type Lane = (&'static str, &'static str, &'static str, bool);
+
+/// Every format that LiteLLM serves, whole and streamed.
+const LANES: [Lane; 8] = [
+    ("chat", "openai", "/v1", false),
+    ("chat-stream", "openai", "/v1", true),
+    ("responses", "openai_responses", "/v1", false),
+    ("responses-stream", "openai_responses", "/v1", true),
+    ("messages", "anthropic", "", false),
+    ("messages-stream", "anthropic", "", true),
+    ("gemini", "gemini", "/v1beta", false),
+    ("gemini-stream", "gemini", "/v1beta", true),
+];
+/// The endpoint in the spec that LiteLLM passes calls on to.
+const DIRECT: &str = "direct";
+/// LiteLLM ends a stream in Gemini's format before the provider has told it the tokens.
+const TELLS_NO_TOKENS: &str = "gemini-stream";
+
+/// The simulated endpoint, which knows the items of `benchmark`.
+async fn simulate(benchmark: &str) -> Process {
+    let mut command = regatta().unwrap();
+    let data = format!("{benchmark}={}", workspace().join("examples/data").join(benchmark).display());
+    command.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &data]);
+    Process::start_and_read(command).await.unwrap()
+}
+
+/// LiteLLM before the endpoint at `provider`, which knows the model `oracle` and none called `ghost`.
+async fn proxy_before(litellm: &Path, folder: &Path, provider: &str) -> (Process, String) {
+    let model = |name: &str| {
+        format!(
+            "  - model_name: {name}\n    litellm_params: {{ model: openai/{name}, api_base: '{provider}', api_key: none }}\n"
+        )
+    };
+    // A call that is passed on fails as it fails at the provider, and at once.
+    let settings =
+        "litellm_settings: { num_retries: 0 }\nrouter_settings: { num_retries: 0, disable_cooldowns: true }\n";
+    proxy(litellm, folder, &format!("model_list:\n{}{}{settings}", model("oracle"), model("ghost"))).await
+}
+
+/// A finished run of `benchmark` (as a spec has it) at the provider itself and by all lanes.
+struct Asked {
+    results: Vec<Value>,
+    transcripts: Vec<Value>,
+}
+
+impl Asked {
+    /// Asks `model` in all lanes, with `key` where it is LiteLLM's.
+    async fn of(folder: &Path, (provider, base): (&str, &str), benchmark: &str, (model, key): (&str, &str)) -> Self {
+        let price = "price: { input_per_mtok: 1, output_per_mtok: 2 }";
+        let mut endpoints = format!(
+            "  sim: {{ kind: simulated }}\n  {DIRECT}: {{ kind: openai, base_url: '{provider}', api_key_env: none }}\n"
+        );
+        let mut models = format!("  - {{ id: {DIRECT}/{model}, {price} }}\n");
+        for (name, kind, path, stream) in LANES {
+            endpoints += &format!(
+                "  {name}: {{ kind: {kind}, base_url: '{base}{path}', api_key_env: LITELLM_KEY, stream: {stream}, retries: {{ attempts: 1 }} }}\n"
+            );
+            models += &format!("  - {{ id: {name}/{model}, {price} }}\n");
+        }
+        let text = format!("name: lanes\nbenchmarks:\n  {benchmark}\nendpoints:\n{endpoints}models:\n{models}");
+        let (spec, directory) =
+            (folder.join(format!("{model}.yaml")), folder.join(format!("run-{model}-{}", key.len())));
+        std::fs::write(&spec, text).unwrap();
+        let mut command = regatta().unwrap();
+        command.arg("run").arg(&spec).arg("--no-preflight").arg("--output").arg(&directory).env("LITELLM_KEY", key);
+        let output = finish(command).await.unwrap();
+        let results = std::fs::read_to_string(directory.join("results.jsonl"));
+        let results = results.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        let unpacked = |path: &Path| zstd::decode_all(&std::fs::read(path).unwrap()[..]).unwrap();
+        let segments = directory.join("transcripts").read_dir().unwrap().map(|segment| segment.unwrap().path());
+        let texts = segments.map(|path| String::from_utf8(unpacked(&path)).unwrap());
+        let transcripts = texts.flat_map(|text| lines(&text)).collect();
+        Self { results: lines(&results), transcripts }
+    }
+
+    /// What `field` of each result of `endpoint` is, in order of the items.
+    fn told(&self, endpoint: &str, field: &str) -> Vec<&Value> {
+        let is_of = |line: &&Value| line["model"].as_str().unwrap().split('/').next() == Some(endpoint);
+        self.results.iter().filter(is_of).map(|line| &line[field]).collect()
+    }
+
+    /// Tokens of the calls of each endpoint: those of prompts, and those that were generated.
+    fn tokens(&self) -> BTreeMap<&str, (u64, u64)> {
+        let mut tokens = BTreeMap::new();
+        for event in self.events("call").filter(|call| call["role"] == "agent") {
+            let (input, output): &mut (u64, u64) =
+                tokens.entry(event["model"].as_str().unwrap().split('/').next().unwrap()).or_default();
+            *input += event["usage"]["input"].as_u64().unwrap();
+            *output += event["usage"]["output"].as_u64().unwrap();
+        }
+        tokens
+    }
+
+    fn events<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        let events = self.transcripts.iter().flat_map(|line| line["transcript"]["events"].as_array().unwrap());
+        events.filter_map(move |event| event.get(kind))
+    }
+
+    /// Asserts that every lane comes to the scores and the tokens of the provider itself.
+    fn assert_alike(&self) {
+        let direct = self.told(DIRECT, "scores");
+        assert!(!direct.is_empty());
+        assert!(self.results.iter().all(|line| line["outcome"] == "measured"), "{:#?}", self.results);
+        let tokens = self.tokens();
+        for (name, ..) in LANES {
+            assert_eq!(self.told(name, "scores"), direct, "{name}");
+            if name != TELLS_NO_TOKENS {
+                assert_eq!(tokens[name], tokens[DIRECT], "{name}");
+            }
+        }
+    }
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn in_every_format_litellm_scores_and_counts_what_the_provider_behind_it_does() {
+    let Some(litellm) = litellm() else { return };
+    let (folder, provider) = (tempfile::tempdir().unwrap(), simulate("worfbench").await);
+    let (_proxy, base) = proxy_before(&litellm, folder.path(), &provider.first_line).await;
+    let data = workspace().join("examples/data/worfbench");
+    let benchmark = format!(
+        "worfbench: {{ data: {}, settings: [zero-shot], limit: 'first:3', judge: sim/lexical }}",
+        data.display()
+    );
+    Asked::of(folder.path(), (&provider.first_line, &base), &benchmark, ("oracle", KEY)).await.assert_alike();
+}
+
+#[tokio::test]
+async fn calls_of_tools_pass_litellm_in_every_format() {
+    let Some(litellm) = litellm() else { return };
+    let (folder, provider) = (tempfile::tempdir().unwrap(), simulate("orchestrationbench").await);
+    let (_proxy, base) = proxy_before(&litellm, folder.path(), &provider.first_line).await;
+    let data = workspace().join("examples/data/orchestrationbench");
+    let benchmark = format!(
+        "orchestrationbench: {{ data: {}, settings: [stepwise], limit: 'first:1', evaluators: [official, paper], judge: sim/oracle }}",
+        data.display()
+    );
+    let asked = Asked::of(folder.path(), (&provider.first_line, &base), &benchmark, ("oracle", KEY)).await;
+    asked.assert_alike();
+    let calls: Vec<&Value> = asked.events("call").filter(|call| call["reply"]["tool_calls"].is_array()).collect();
+    for (name, ..) in LANES {
+        let is_of = |call: &&Value| call["model"].as_str().unwrap().starts_with(&format!("{name}/"));
+        assert!(calls.iter().any(is_of), "a step is answered by a call: {name}");
+    }
+}
+
+#[tokio::test]
+async fn what_litellm_refuses_or_passes_on_has_the_cause_that_the_provider_would_give() {
+    let Some(litellm) = litellm() else { return };
+    let (folder, provider) = (tempfile::tempdir().unwrap(), simulate("worfbench").await);
+    let (_proxy, base) = proxy_before(&litellm, folder.path(), &provider.first_line).await;
+    let data = workspace().join("examples/data/worfbench");
+    let benchmark = format!(
+        "worfbench: {{ data: {}, settings: [zero-shot], limit: 'first:1', judge: sim/lexical }}",
+        data.display()
+    );
+    // A model that the provider does not know; one that LiteLLM does not know (400); a key that is not LiteLLM's (400).
+    for (model, key, cause) in [
+        ("ghost", KEY, "model_not_found"),
+        ("absent", KEY, "model_not_found"),
+        ("oracle", "sk-another-key-of-nobody-0123456789", "auth"),
+    ] {
+        let asked = Asked::of(folder.path(), (&provider.first_line, &base), &benchmark, (model, key)).await;
+        for (name, ..) in LANES {
+            let told = (asked.told(name, "outcome"), asked.told(name, "cause"));
+            assert_eq!(told, (vec![&Value::from("not_measured")], vec![&Value::from(cause)]), "{name}: {model}");
+        }
+        if model == "ghost" {
+            assert_eq!(asked.told(DIRECT, "cause"), [cause]);
+        }
+    }
 }

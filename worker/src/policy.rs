@@ -110,6 +110,13 @@ pub(crate) struct RegisteredAgent {
     /// Resources it may use.
     #[serde(default)]
     limits: Limits,
+    /// Most sessions of one of its processes; more than one, and it reads a line of JSON for each.
+    #[serde(default = "one")]
+    sessions_max: u32,
+}
+
+const fn one() -> u32 {
+    1
 }
 
 /// A command as it is started.
@@ -123,6 +130,8 @@ pub(crate) struct Program {
     pub(crate) limits: Limits,
     /// It sees no process but its own, where the system allows that.
     pub(crate) is_isolated: bool,
+    /// Most sessions of one process.
+    pub(crate) sessions_max: u32,
     /// It runs in a container of this image, by this engine.
     pub(crate) container: Option<(Image, ContainerEngine)>,
 }
@@ -238,7 +247,7 @@ impl Policy {
             let user = registered.user.as_deref().map(user_of_container).transpose()?.unwrap_or(NOBODY);
             let (network, engine) = (registered.network.clone(), self.containers.engine());
             let container = Some((Image { name: image.clone(), network, user }, engine));
-            let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
+            let RegisteredAgent { command, directory, env, pass_env, limits, sessions_max, .. } = registered;
             return Ok(Program {
                 command,
                 directory,
@@ -247,6 +256,7 @@ impl Policy {
                 account: None,
                 limits,
                 is_isolated: true,
+                sessions_max,
                 container,
             });
         }
@@ -258,10 +268,11 @@ impl Policy {
                  start the worker as another user"
             ));
         }
-        let RegisteredAgent { command, directory, env, pass_env, limits, .. } = registered;
+        let RegisteredAgent { command, directory, env, pass_env, limits, sessions_max, .. } = registered;
         // A person's own agents too: those of two sessions are neighbours, and what one leaves behind would meddle with the next.
         let is_isolated = !self.shares_processes;
-        Ok(Program { command, directory, env, pass_env, account, limits, is_isolated, container: None })
+        let container = None;
+        Ok(Program { command, directory, env, pass_env, account, limits, is_isolated, sessions_max, container })
     }
 
     fn unknown(&self, name: &AgentName) -> String {
@@ -290,6 +301,12 @@ impl RegisteredAgent {
     fn check(&self) -> Result<(), String> {
         if self.command.first().is_none_or(String::is_empty) {
             return Err("command: is empty; begin it with a program".to_owned());
+        }
+        if self.sessions_max == 0 {
+            return Err("sessions_max: must be at least 1".to_owned());
+        }
+        if self.sessions_max > 1 && self.container.is_some() {
+            return Err("sessions_max: does not go with `container`: each session has one of its own".to_owned());
         }
         let Some(image) = &self.container else {
             return match &self.network {
@@ -333,6 +350,7 @@ impl RegisteredAgent {
             pass_env: agent.pass_env.clone(),
             user: None,
             limits: Limits::default(),
+            sessions_max: agent.sessions_max,
         }
     }
 }

@@ -20,6 +20,8 @@ pub(crate) enum PricesCommand {
     Check(PricesCheckArgs),
     /// Make a price table out of what LiteLLM or genai-prices publish; with both, say where they disagree
     Import(PricesImportArgs),
+    /// Bring your price table up to date with what LiteLLM, genai-prices or models.dev publish: say what is new, what changed and what is gone
+    Update(PricesUpdateArgs),
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +61,29 @@ pub(crate) struct PricesImportArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Print the whole report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesUpdateArgs {
+    /// What to read: a file or an address of https, in the form of LiteLLM's model_prices_and_context_window.json, the data.json of
+    /// genai-prices or the api.json of models.dev
+    #[arg(long, value_name = "FILE|URL")]
+    pub(crate) from: String,
+    /// Your price table; where it does not exist yet, it begins as a copy of the shipped one
+    #[arg(long, value_name = "FILE", env = "REGATTA_PRICES")]
+    pub(crate) prices: PathBuf,
+    /// Only models of this name in the table, or whose name begins so: gpt-5, deepseek/*; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pub(crate) only: Vec<String>,
+    /// Replace prices that you wrote yourself too
+    #[arg(long)]
+    pub(crate) replace_own: bool,
+    /// Say what would change, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

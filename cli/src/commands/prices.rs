@@ -1,4 +1,7 @@
-//! `regatta prices`: price tables shown, checked, and made out of what others publish.
+//! `regatta prices`: price tables shown, checked, made out of what others publish, and brought up to date with it.
+
+mod published;
+mod update;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_llm::{CrossCheck, DatedPrice, Import, ImportError, ImportReport, PriceTable};
+use regatta_llm::{CrossCheck, DatedPrice, Import, ImportError, ImportReport, PriceTable, Reading};
 use regatta_proto::{Digest, Meter, Price, counted};
 use serde::Serialize;
 
@@ -14,12 +17,12 @@ use crate::args::{PricesArgs, PricesCommand, PricesImportArgs, PricesShowArgs};
 use crate::exit::{BadConfiguration, bad_configuration};
 use crate::output;
 use crate::plain_table::{fitted, plain_table};
-use crate::price_tables::{price_table, read_bounded, today};
+use crate::price_tables::{GIVEN, price_table, read_bounded, today};
 
 /// Models that are named in a line about many.
 const EXAMPLES: usize = 3;
 
-pub(crate) fn run(args: PricesArgs) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: PricesArgs) -> anyhow::Result<ExitCode> {
     match args.what {
         PricesCommand::Show(args) => show(&args)?,
         PricesCommand::Check(args) => {
@@ -27,6 +30,7 @@ pub(crate) fn run(args: PricesArgs) -> anyhow::Result<ExitCode> {
             output::line(&format!("{}: {}", args.file.display(), heading(&table)));
         }
         PricesCommand::Import(args) => import(&args)?,
+        PricesCommand::Update(args) => update::update(&args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -44,7 +48,7 @@ fn show(args: &PricesShowArgs) -> anyhow::Result<()> {
             let Some(listed) = table.find(model, today()) else {
                 let meant = table.guess(model);
                 return Err(BadConfiguration(format!(
-                    "the table of {} has no price of {model} for today{meant}",
+                    "the table of {} has no price of {model} for today{meant} {GIVEN}",
                     table.date()
                 ))
                 .into());
@@ -59,8 +63,15 @@ fn show(args: &PricesShowArgs) -> anyhow::Result<()> {
             digest: Digest,
             sources: &'a [String],
             models: BTreeMap<String, Vec<DatedPrice>>,
+            readings: Vec<Reading>,
         }
-        let shown = Shown { date: table.date().to_string(), digest: table.digest(), sources: table.sources(), models };
+        let of_models = |reading: &Reading| {
+            let shown = reading.models.iter().filter(|model| models.contains_key(*model)).cloned().collect();
+            Reading { models: shown, ..reading.clone() }
+        };
+        let readings = table.readings().iter().map(of_models).filter(|reading| !reading.models.is_empty()).collect();
+        let (date, digest, sources) = (table.date().to_string(), table.digest(), table.sources());
+        let shown = Shown { date, digest, sources, models, readings };
         output::line(&serde_json::to_string_pretty(&shown)?);
         return Ok(());
     }
@@ -70,6 +81,9 @@ fn show(args: &PricesShowArgs) -> anyhow::Result<()> {
     }
     output::line(&render(&models));
     if args.model.is_some() {
+        for reading in models.keys().filter_map(|model| table.reading(model)) {
+            output::line(&format!("read from {reading}"));
+        }
         for dated in models.values().flatten() {
             output::line(serde_yaml_ng::to_string(&dated)?.trim_end());
         }
@@ -140,6 +154,13 @@ fn import(args: &PricesImportArgs) -> anyhow::Result<()> {
         }
     };
     let table = PriceTable::new(today(), sources, models)?;
+    // The last goes before, as its prices do.
+    let read = [("LiteLLM", &litellm, &args.litellm), ("genai-prices", &genai_prices, &args.genai_prices)];
+    let readings = read
+        .into_iter()
+        .filter_map(|(source, import, path)| reading(&table, source, import.as_ref()?, path.as_deref()?));
+    let readings = readings.collect();
+    let table = table.with_readings(readings);
     if args.json {
         let report = ImportedJson {
             litellm: litellm.as_ref().map(|import| &import.report),
@@ -171,6 +192,23 @@ fn import(args: &PricesImportArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The models of `table` that `import` has, as read from the file `path` of `source`.
+fn reading(table: &PriceTable, source: &str, import: &Import, path: &Path) -> Option<Reading> {
+    let models = import.prices().into_keys().filter(|model| table.models().contains_key(model));
+    let (source, at) = (source.to_owned(), path.display().to_string());
+    let reading = Reading { source, at, on: table.date(), models: models.collect() };
+    (!reading.models.is_empty()).then_some(reading)
+}
+
+/// `true` if the model is of one of the names in `only`, or begins as one with a star.
+fn is_wanted(only: &[String], model: &str) -> bool {
+    only.is_empty()
+        || only.iter().any(|name| match name.strip_suffix('*') {
+            Some(prefix) => model.starts_with(prefix),
+            None => model == name,
+        })
+}
+
 /// The import of a file that was given, and the file as a source.
 fn read(
     args: &PricesImportArgs,
@@ -184,14 +222,7 @@ fn read(
     let bytes = read_bounded(path).with_context(place).map_err(bad_configuration)?;
     sources.push(format!("{name}, a file of the digest {}", Digest::of(&bytes)));
     let mut import = import(&bytes).with_context(place).map_err(bad_configuration)?;
-    if !args.only.is_empty() {
-        import.retain(|model| {
-            args.only.iter().any(|name| match name.strip_suffix('*') {
-                Some(prefix) => model.starts_with(prefix),
-                None => model == name,
-            })
-        });
-    }
+    import.retain(|model| is_wanted(&args.only, model));
     Ok(Some(import))
 }
 

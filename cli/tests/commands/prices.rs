@@ -1,5 +1,9 @@
 //! Price tables on the command line.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+
 use super::{regatta, text};
 
 const LITELLM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../llm/src/prices/fixtures/litellm.json");
@@ -78,4 +82,130 @@ fn an_unknown_model_is_said_to_be_unknown() {
     let shown = regatta(&["prices", "show", "openai/never-heard-of"]);
     assert_eq!(shown.status.code(), Some(78));
     assert!(text(&shown.stderr).contains("has no price of openai/never-heard-of"), "{}", text(&shown.stderr));
+    let misspelt = text(&regatta(&["prices", "show", "openai/gpt-4oo"]).stderr);
+    assert!(misspelt.contains("did you mean \"gpt-4o\"?") && misspelt.contains("`price: {"), "{misspelt}");
+}
+
+/// A list of LiteLLM's with a model of each name, and what a million tokens of a prompt cost.
+fn list(models: &[(&str, &str)]) -> String {
+    let entry = |(name, figure): &(&str, &str)| {
+        format!(
+            r#""{name}": {{"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": {figure}, "output_cost_per_token": 1e-6}}"#
+        )
+    };
+    format!("{{{}}}", models.iter().map(entry).collect::<Vec<_>>().join(","))
+}
+
+/// Exit code, standard output and standard error of an update of `prices` from `from`.
+fn update(prices: &Path, from: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    let prices = prices.display().to_string();
+    let output = regatta(&[&["prices", "update", "--from", from, "--prices", &prices][..], more].concat());
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn an_update_says_what_is_new_changed_and_gone_and_a_dry_run_writes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));
+    let from = published.display().to_string();
+    let publish = |models: &[(&str, &str)]| std::fs::write(&published, list(models)).expect("it can be written");
+    publish(&[("gpt-a", "1e-6"), ("gpt-b", "2e-6")]);
+    let (code, said, notes) = update(&prices, &from, &["--only", "gpt-a", "--only", "gpt-b"]);
+    assert_eq!(code, Some(0), "{notes}");
+    assert!(said.contains("new (2: gpt-a, gpt-b)"), "{said}");
+    assert!(notes.contains("begins as a copy of the shipped table"), "{notes}");
+
+    publish(&[("gpt-b", "2.5e-6"), ("gpt-c", "1e-6"), ("gpt-d", "-1e-6")]);
+    let before = std::fs::read(&prices).expect("a file");
+    let (code, dry, notes) = update(&prices, &from, &["--dry-run"]);
+    assert_eq!((code, std::fs::read(&prices).expect("a file")), (Some(0), before), "{notes}");
+    for told in [
+        "new (1: gpt-c)",
+        "changed: gpt-b: input_per_mtok 2 → 2.5",
+        "gone, kept for old runs (1: gpt-a)",
+        "problem: gpt-d: input_cost_per_token: -1e-6 is no price; the model is left out",
+    ] {
+        assert!(dry.contains(told), "{told:?} is not in {dry}");
+    }
+    assert_eq!(update(&prices, &from, &[]).1, dry);
+    let prices = prices.display().to_string();
+    let shown = text(&regatta(&["prices", "show", "gpt-b", "--prices", &prices]).stdout);
+    assert!(shown.contains(&format!("read from LiteLLM, {from}, on 20")), "{shown}");
+    let kept = text(&regatta(&["prices", "show", "gpt-4o", "--prices", &prices]).stdout);
+    assert!(kept.contains("read from Regatta, the shipped table, on "), "{kept}");
+}
+
+#[test]
+fn a_price_of_ones_own_is_kept_and_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));
+    let own = "date: 2026-01-01\nmodels:\n  gpt-a: { input_per_mtok: 0.5, output_per_mtok: 1 }\n";
+    std::fs::write(&prices, own).expect("it can be written");
+    std::fs::write(&published, list(&[("gpt-a", "1e-6")])).expect("it can be written");
+    let from = published.display().to_string();
+    let (_, said, _) = update(&prices, &from, &["--dry-run"]);
+    assert!(said.contains("yours, kept: gpt-a: input_per_mtok 0.5 → 1"), "{said}");
+    let (_, said, _) = update(&prices, &from, &["--replace-own"]);
+    assert!(said.contains("changed: gpt-a: input_per_mtok 0.5 → 1"), "{said}");
+}
+
+/// The address of a host that answers whoever asks first, with this status, these lines of its head and this body.
+fn serving(status: &'static str, headers: String, body: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("http://{}/list.json", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("a request");
+            request.extend(byte);
+        }
+        let length = body.len();
+        let head = format!("HTTP/1.1 {status}\r\n{headers}content-length: {length}\r\nconnection: close\r\n\r\n");
+        let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    });
+    address
+}
+
+#[test]
+fn an_address_is_read_and_named_without_its_parameters() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prices = folder.path().join("prices.yaml");
+    let address = serving("200 OK", String::new(), list(&[("gpt-a", "1e-6")]));
+    let (code, _, notes) = update(&prices, &format!("{address}?sig=hunter2"), &[]);
+    assert_eq!(code, Some(0), "{notes}");
+    let written = std::fs::read_to_string(&prices).expect("a file");
+    assert!(written.contains(&address) && !written.contains("hunter2"));
+}
+
+#[test]
+fn addresses_that_anybody_may_answer_for_are_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let prices = folder.path().join("prices.yaml");
+    for (from, why) in [
+        ("http://prices.example/list.json", "is of http"),
+        ("ftp://prices.example/list.json", "is not of https"),
+        ("file:///etc/passwd", "is not of https"),
+        ("https://user:hunter2@prices.example/list.json", "has a user or a password"),
+        ("https://", "is none"),
+    ] {
+        let (code, said, notes) = update(&prices, from, &[]);
+        assert_eq!((code, said.as_str()), (Some(78), ""), "{from}: {notes}");
+        assert!(notes.contains(why) && !notes.contains("hunter2"), "{from}: {notes}");
+    }
+    let elsewhere = serving("200 OK", String::new(), list(&[("gpt-a", "1e-6")])).replace("127.0.0.1", "localhost");
+    for (address, why) in [
+        (serving("302 Found", format!("location: {elsewhere}\r\n"), String::new()), "it leads to localhost"),
+        (serving("404 Not Found", String::new(), String::new()), "it answered 404 Not Found"),
+    ] {
+        let (code, _, notes) = update(&prices, &address, &[]);
+        assert_eq!(code, Some(1), "{notes}");
+        assert!(notes.contains(why), "{notes}");
+    }
+    let empty = serving("200 OK", String::new(), "{}".to_owned());
+    let (code, _, notes) = update(&prices, &empty, &[]);
+    assert_eq!(code, Some(78), "{notes}");
+    assert!(notes.contains("has no price that Regatta can use"), "{notes}");
+    assert!(!prices.exists());
 }

@@ -117,6 +117,22 @@ pub struct Import {
 }
 
 impl Import {
+    /// Reads a list of prices in whichever of the forms is known that it has. Returns the name of the source with it.
+    ///
+    /// # Errors
+    /// When it is no JSON, or in none of them. Problems of single entries are in the report.
+    pub fn any(json: &[u8]) -> Result<(&'static str, Self), ImportError> {
+        let value = parse("the source", json)?;
+        if value.is_array() || value.get("providers").is_some_and(Value::is_array) {
+            return Ok(("genai-prices", Self::genai_prices(json)?));
+        }
+        let mut entries = value.as_object().into_iter().flat_map(|entries| entries.values());
+        if entries.any(|entry| entry.get("models").is_some_and(Value::is_object)) {
+            return Ok(("models.dev", Self::models_dev(json)?));
+        }
+        Ok(("LiteLLM", Self::litellm(json)?))
+    }
+
     /// Removes snapshots with the price of their model, because a table finds them by the model's name.
     pub(super) fn without_needless_snapshots(mut self) -> Self {
         let needless = |(name, sheets): (&String, &Vec<Sheet>)| {
@@ -156,7 +172,38 @@ pub(super) fn parse(source_name: &'static str, json: &[u8]) -> Result<serde_json
     if json.len() > PRICE_FILE_BYTES_MAX {
         return Err(ImportError::TooLarge { source_name });
     }
-    serde_json::from_slice(json).map_err(|error| ImportError::Json { source_name, error })
+    serde_json::from_slice(json).or_else(|error| {
+        serde_json::from_slice(&with_impossible_numbers_as_texts(json))
+            .map_err(|_| ImportError::Json { source_name, error })
+    })
+}
+
+/// `json` with those numbers as texts that no price is and no JSON has (`NaN`, `-Infinity`, `1e400`), though some write them: so they are
+/// refused with the name of their model, and not with the whole file.
+fn with_impossible_numbers_as_texts(json: &[u8]) -> Vec<u8> {
+    let mut texts = Vec::with_capacity(json.len());
+    let (mut rest, mut is_in_text) = (json, false);
+    while let Some((&byte, after)) = rest.split_first() {
+        let is_of_word = |byte: &&u8| !is_in_text && (byte.is_ascii_alphanumeric() || b"+-.".contains(*byte));
+        let (word, behind) = rest.split_at(rest.iter().take_while(is_of_word).count());
+        if word.is_empty() {
+            texts.push(byte);
+            rest = after;
+            if is_in_text && byte == b'\\' {
+                let (escaped, behind) = rest.split_at(rest.len().min(1));
+                texts.extend_from_slice(escaped);
+                rest = behind;
+            } else if byte == b'"' {
+                is_in_text = !is_in_text;
+            }
+            continue;
+        }
+        let number = std::str::from_utf8(word).ok().and_then(|word| word.parse::<f64>().ok());
+        let quote: &[u8] = if number.is_some_and(|number| !number.is_finite()) { b"\"" } else { b"" };
+        texts.extend([quote, word, quote].concat());
+        rest = behind;
+    }
+    texts
 }
 
 /// The number, if it can be a price after multiplication with a power of ten. The decimal point is moved in the text, so that a price of

@@ -1,16 +1,19 @@
 //! Prices of models: from the spec, else from a table, else unknown.
 //!
 //! A table has prices by provider and by the day from which they hold ([`PriceTable`]). One ships with Regatta; others are files, written
-//! by people or imported from LiteLLM and genai-prices ([`Import`]). `provider` determines the provider of an endpoint, `dated` the format
-//! of a table's file, and [`CrossCheck`] compares two sources.
+//! by people or imported from what others publish ([`Import`]). `provider` determines the provider of an endpoint, `dated` the format of a
+//! table's file, [`CrossCheck`] compares two sources, and [`PriceUpdate`] a table with a source.
 
 mod crosscheck;
 mod dated;
 mod genai;
 mod import;
 mod litellm;
+mod modelsdev;
 mod provider;
+mod reading;
 mod sheet;
+mod update;
 
 use std::collections::BTreeMap;
 
@@ -24,6 +27,8 @@ pub use self::crosscheck::{CrossCheck, Disagreement};
 pub use self::dated::DatedPrice;
 pub use self::import::{Import, ImportError, ImportProblem, ImportReport};
 use self::provider::Provider;
+pub use self::reading::Reading;
+pub use self::update::{PriceChange, PriceUpdate};
 
 const SHIPPED: &str = include_str!("../prices.yaml");
 /// Largest file of prices that is read, in bytes; LiteLLM's has 3 MB.
@@ -41,6 +46,9 @@ pub struct PriceTable {
     /// Prices by `provider/model`, or by the model's name alone if it costs the same at every provider.
     #[serde(with = "dated::by_model")]
     models: BTreeMap<String, Vec<DatedPrice>>,
+    /// Where and when prices were read, the newest last. A model that is in none has a price that somebody wrote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    readings: Vec<Reading>,
 }
 
 /// A price table that cannot be read.
@@ -87,7 +95,7 @@ impl PriceTable {
         sources: Vec<String>,
         models: BTreeMap<String, Vec<DatedPrice>>,
     ) -> Result<Self, PriceTableError> {
-        let mut table = Self { date, sources, models };
+        let mut table = Self { date, sources, models, readings: Vec::new() };
         for (model, prices) in &mut table.models {
             prices.sort_by_key(|price| price.from);
             if prices.is_empty() || prices.windows(2).any(|pair| pair[0].from == pair[1].from) {
@@ -108,8 +116,14 @@ impl PriceTable {
         if yaml.len() > PRICE_FILE_BYTES_MAX {
             return Err(PriceTableError::TooLarge);
         }
-        let Self { date, sources, models } = read_yaml(yaml).map_err(PriceTableError::Malformed)?;
-        Self::new(date, sources, models)
+        let Self { date, sources, models, readings } = read_yaml(yaml).map_err(PriceTableError::Malformed)?;
+        Ok(Self::new(date, sources, models)?.with_readings(readings))
+    }
+
+    /// This table, with the places and days at which its prices were read, the newest last.
+    #[must_use]
+    pub fn with_readings(self, readings: Vec<Reading>) -> Self {
+        Self { readings, ..self }
     }
 
     /// The table that ships with Regatta.
@@ -118,6 +132,14 @@ impl PriceTable {
     /// Never for a build that passed its tests.
     pub fn shipped() -> Result<Self, PriceTableError> {
         Self::parse(SHIPPED)
+    }
+
+    /// The table that ships with Regatta, as the beginning of a user's own: its prices count as read from it, so that an update replaces them.
+    ///
+    /// # Errors
+    /// Never for a build that passed its tests.
+    pub fn copy_of_shipped() -> Result<Self, PriceTableError> {
+        Ok(update::read_from(Self::shipped()?, "Regatta", "the shipped table"))
     }
 
     /// The table as a file that [`PriceTable::parse`] reads.
@@ -140,6 +162,18 @@ impl PriceTable {
         &self.sources
     }
 
+    /// Where and when prices were read, the newest last.
+    #[must_use]
+    pub fn readings(&self) -> &[Reading] {
+        &self.readings
+    }
+
+    /// The newest reading of the price of `model`, by its name in the table; `None` if somebody wrote it.
+    #[must_use]
+    pub fn reading(&self, model: &str) -> Option<&Reading> {
+        self.readings.iter().rfind(|reading| reading.models.contains(model))
+    }
+
     /// Every price by its name in the table, from the oldest to the newest.
     #[must_use]
     pub const fn models(&self) -> &BTreeMap<String, Vec<DatedPrice>> {
@@ -147,7 +181,7 @@ impl PriceTable {
     }
 
     /// Digest of the prices, independent of the way in which they are written: the JSON, without spaces, of the models by name, each with
-    /// its prices from the oldest to the newest. Date and sources are not included.
+    /// its prices from the oldest to the newest. Date, sources and readings are not included.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::of(&json_bytes(&self.models))

@@ -38,14 +38,18 @@ const DOMAINS: &[(&str, &str)] = &[
 /// Other names of providers, and our own for each.
 const ALIASES: &[(&str, &str)] = &[
     ("aws", "bedrock"),
+    ("amazon-bedrock", "bedrock"),
     ("bedrock_converse", "bedrock"),
     ("azure_ai", "azure"),
     ("azure_text", "azure"),
     ("google", "gemini"),
+    ("google-vertex", "vertex"),
     ("text-completion-openai", "openai"),
     ("text-completion-codestral", "codestral"),
     ("together_ai", "together"),
+    ("togetherai", "together"),
     ("fireworks_ai", "fireworks"),
+    ("fireworks-ai", "fireworks"),
     ("fireworks_ai-embedding-models", "fireworks"),
     ("x-ai", "xai"),
     ("cohere_chat", "cohere"),

@@ -6,6 +6,7 @@ use regatta_proto::{BATCH, Circumstances, Money, Usage};
 use super::*;
 
 mod imports;
+mod updates;
 
 const TODAY: &str = "2026-11-21";
 

@@ -17,6 +17,8 @@ const OUTPUT_MIN: u32 = 1 << 10;
 const OUTPUT_MAX: u32 = 16 << 20;
 /// Largest allowed limit of a session's calls.
 const CALLS_MAX: u32 = 100_000;
+/// Largest allowed number of sessions of one process.
+const SESSIONS_MAX: u32 = 100_000;
 /// Largest allowed number of instances per worker.
 const CONCURRENCY_MAX: u32 = 100_000;
 /// Longest name of an image or a network, in bytes.
@@ -129,6 +131,9 @@ fn check_container(place: &str, agent: &ExternalAgent) -> Result<(), SpecError> 
     if agent.command.is_empty() {
         return field(format!("{place}.container"), "needs a `command` that runs in it");
     }
+    if agent.sessions_max != 1 {
+        return field(format!("{place}.sessions_max"), "does not go with `container`: each session has one of its own");
+    }
     let is_word = |word: &str| {
         let begins_well = word.starts_with(|c: char| c.is_ascii_alphanumeric());
         let of_names = |c: char| c.is_ascii_alphanumeric() || "._-/:@".contains(c);
@@ -163,6 +168,7 @@ fn check_registered(place: &str, name: &AgentName, agent: &ExternalAgent) -> Res
         ("directory", agent.directory.is_some()),
         ("pass_env", !agent.pass_env.is_empty()),
         ("env", !agent.env.is_empty()),
+        ("sessions_max", agent.sessions_max != 1),
     ];
     if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
         let problem = format!("does not go with `registered`: the workers' policy says it of {name}; leave it out");
@@ -178,6 +184,7 @@ fn check_ranges(place: &str, agent: &ExternalAgent) -> Result<(), SpecError> {
         ("output_bytes_max", agent.output_bytes_max, OUTPUT_MIN, OUTPUT_MAX),
         ("calls_max", agent.calls_max, 1, CALLS_MAX),
         ("starts_max", agent.starts_max.into(), 1, u8::MAX.into()),
+        ("sessions_max", agent.sessions_max, 1, SESSIONS_MAX),
         ("concurrency", agent.concurrency, 1, CONCURRENCY_MAX),
     ];
     for (name, value, min, max) in ranges {
@@ -216,6 +223,7 @@ fn check_url(place: &str, url: &str, agent: &ExternalAgent) -> Result<(), SpecEr
         ("directory", agent.directory.is_some()),
         ("pass_env", !agent.pass_env.is_empty()),
         ("env", !agent.env.is_empty()),
+        ("sessions_max", agent.sessions_max != 1),
     ];
     match of_commands.into_iter().find(|(_, is_there)| *is_there) {
         Some((name, _)) => field(format!("{place}.{name}"), "only belongs to agents with a `command`"),

@@ -175,6 +175,9 @@ fn prices(mut input: Input<'_>) {
             if let Ok(import) = Import::genai_prices(input.0) {
                 let _ = import.prices();
             }
+            if let Ok((_, import)) = Import::any(input.0) {
+                let _ = import.prices();
+            }
         }
         _ => {
             if let Ok(table) = PriceTable::parse(&input.text()) {

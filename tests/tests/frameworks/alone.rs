@@ -27,6 +27,10 @@ fn an_agent_in_a_framework_takes_forty_lines_at_most() {
         let text = std::fs::read_to_string(folder_of(name).join("agent.py")).unwrap();
         assert!(text.lines().count() <= LINES, "{name}: {}", text.lines().count());
     }
+    for (name, _) in super::everywhere::FRAMEWORKS {
+        let text = std::fs::read_to_string(folder_of(name).join("answer.py")).unwrap();
+        assert!(text.lines().count() <= LINES, "{name}: {}", text.lines().count());
+    }
 }
 
 /// The program that `script` finds or installs for the agent `name`, unless `REGATTA_NAME_KIND` names it. The packages of all have hundreds of
@@ -45,7 +49,7 @@ fn program(script: &str, name: &str, kind: &str) -> Option<String> {
 }
 
 /// A Python that has the packages of `framework`.
-fn python(framework: &str) -> Option<String> {
+pub(crate) fn python(framework: &str) -> Option<String> {
     program("frameworks.sh", framework, "PYTHON")
 }
 

@@ -1,10 +1,11 @@
 //! Agents of frameworks that others wrote: the published packages of LangGraph, AutoGen, AgentLite and CAMEL, started by a worker, which records
-//! and pays what they do; and, in `alone`, agents of further packages that do everything alone.
+//! and pays what they do; in `alone`, agents of further packages that do everything alone; and, in `everywhere`, three that do every benchmark.
 //!
 //! Runs where the packages can be installed, those of `alone` where they are asked for; says so where they cannot.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod alone;
+mod everywhere;
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Blocking;
@@ -43,8 +44,13 @@ async fn simulate() -> Process {
 
 /// The endpoint, whose model `scripted` goes by the rules in the file `script`.
 async fn simulate_by(script: Option<&Path>) -> Process {
+    simulate_of("autoslurp", script).await
+}
+
+/// The same, which knows the items of `benchmark`.
+async fn simulate_of(benchmark: &str, script: Option<&Path>) -> Process {
     let mut command = regatta().unwrap();
-    let data = format!("autoslurp={}", workspace().join("examples/data/autoslurp").display());
+    let data = format!("{benchmark}={}", workspace().join("examples/data").join(benchmark).display());
     let simulation = format!("{{ prices: {{ oracle: {PRICE}, scripted: {PRICE} }} }}");
     command.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--data", &data, "--simulation", &simulation]);
     if let Some(script) = script {
@@ -90,6 +96,11 @@ impl Run {
             settings.join(", "),
             server.first_line,
         );
+        Self::by(folder, &text).await
+    }
+
+    /// Run by the spec `text`, in `folder`.
+    async fn by(folder: &Path, text: &str) -> Self {
         let spec = folder.join("spec.yaml");
         std::fs::write(&spec, text).unwrap();
         let output = folder.join("run");

@@ -1,5 +1,7 @@
 //! The input of an external agent at its start: its task and its addresses, as JSON and as variables.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::config::AgentAuthorities;
@@ -12,8 +14,9 @@ pub(super) struct Briefing {
     pub(super) variables: Vec<(&'static str, String)>,
 }
 
-/// Variables that name authorities for OpenSSL and what is built on it, Python's requests, curl, and Node.
-const AUTHORITIES: [&str; 4] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
+/// Variables that name authorities for OpenSSL and what is built on it, Python's requests, curl, and Node. They are the same for all sessions.
+pub(super) const AUTHORITIES: [&str; 4] =
+    ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"];
 
 /// Addresses and names that an agent needs.
 pub(super) struct Addresses<'a> {
@@ -67,6 +70,16 @@ impl Briefing {
             .chain(known)
             .collect(),
         }
+    }
+
+    /// The line of the session `number` of a process that is given several, with the paths of the session's own.
+    pub(super) fn line_of_session(&self, number: u32, places: &[(&str, &Path)]) -> String {
+        let input = self.line.trim_end();
+        let mut line = format!("{},\"session\":{number}", input.strip_suffix('}').unwrap_or(input));
+        for (name, path) in places {
+            line += &format!(",\"{name}\":{}", Value::from(path.to_string_lossy()));
+        }
+        line + "}\n"
     }
 }
 

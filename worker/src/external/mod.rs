@@ -13,6 +13,7 @@ mod container;
 mod course;
 mod desk;
 mod failures;
+mod kept;
 mod pipes;
 mod places;
 mod pods;
@@ -205,9 +206,9 @@ impl Session<'_> {
         running.begin(Started { agent: task.agent.clone(), attempt: self.attempt.number() });
         let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
-        let runnable = self.external.runnable(agent);
+        let runnable = self.external.runnable(&task.agent, agent);
         let (base, authorities) = match &runnable {
-            Runnable::Service(_) | Runnable::Process(_) => {
+            Runnable::Service(_) | Runnable::Process(_) | Runnable::Kept(..) => {
                 (open.base_url().to_owned(), self.external.authorities.as_ref())
             }
             // Its way to the bridge is no network, and not encrypted.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// Bytes read at a time.
-const CHUNK: usize = 16 << 10;
+pub(super) const CHUNK: usize = 16 << 10;
 /// Bytes kept of standard error.
 const ERRORS_KEPT: usize = 8 << 10;
 
@@ -20,6 +20,10 @@ pub(super) struct Head {
 impl Head {
     pub(super) const fn new(bytes_max: usize) -> Self {
         Self { kept: Vec::new(), bytes_max, is_cut: false }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.kept.is_empty()
     }
 
     /// Takes what fits; `false` when something did not.
@@ -57,9 +61,14 @@ impl Tail {
     pub(super) async fn fill(&mut self, mut from: impl AsyncRead + Unpin) {
         let mut chunk = vec![0; CHUNK];
         while let Ok(read @ 1..) = from.read(&mut chunk).await {
-            self.0.extend(&chunk[..read]);
-            self.0.drain(..self.0.len().saturating_sub(ERRORS_KEPT));
+            self.take(&chunk[..read]);
         }
+    }
+
+    /// Takes what was written next.
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        self.0.extend(bytes);
+        self.0.drain(..self.0.len().saturating_sub(ERRORS_KEPT));
     }
 
     pub(super) fn text(mut self) -> Arc<str> {

@@ -24,7 +24,7 @@ use crate::policy::Program;
 /// Time that a program has to end after it was asked to; then it is killed.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// Longest wait for the rest of the output, where somebody outside the group holds the pipes.
-const LEFTOVERS: Duration = Duration::from_secs(1);
+pub(super) const LEFTOVERS: Duration = Duration::from_secs(1);
 /// Variables of the worker that every command gets.
 const PASSED: [&str; 2] = ["PATH", "LANG"];
 
@@ -50,7 +50,10 @@ pub(super) async fn run(
     let started = program.and_then(|program| {
         let home = home("regatta-agent-", program.account)?;
         let cgroup = Cgroups::delegated().map(|groups| groups.make(&program.limits)).transpose()?;
-        Ok((start(&program, briefing, variables, (home.path(), cgroup.as_ref()))?, home, cgroup))
+        let answer = (answer_file::VARIABLE, OsString::from(answer_file::path(home.path())));
+        let told = briefing.variables.iter().map(|(name, value)| (*name, OsString::from(value)));
+        let own = std::iter::once(answer).chain(told).collect();
+        Ok((start(&program, own, variables, (home.path(), cgroup.as_ref()))?, home, cgroup))
     });
     let (home, mut child, cgroup) = match started {
         Ok((child, home, cgroup)) => (home, child, cgroup),
@@ -177,9 +180,10 @@ pub(super) fn how_exited(code: i32) -> HowEnded {
     }
 }
 
-fn start(
+/// Starts `program`, with the variables `own` beside those of the worker's `variables` that it may have, and its own.
+pub(super) fn start(
     program: &Program,
-    briefing: &Briefing,
+    own: Vec<(&'static str, OsString)>,
     variables: &BTreeMap<String, String>,
     (home, cgroup): (&Path, Option<&Cgroup>),
 ) -> Result<Child, String> {
@@ -190,9 +194,8 @@ fn start(
     seen.extend(passed.filter_map(|name| Some((name.into(), variables.get(name)?.into()))));
     // What an interpreter still holds back when it is stopped would be lost.
     seen.insert("PYTHONUNBUFFERED".into(), "1".into());
-    seen.insert(answer_file::VARIABLE.into(), answer_file::path(home).into());
     seen.extend(program.env.iter().map(|(name, value)| (name.into(), value.into())));
-    seen.extend(briefing.variables.iter().map(|(name, value)| (name.into(), value.into())));
+    seen.extend(own.into_iter().map(|(name, value)| (name.into(), value)));
     let Program { limits, account, .. } = *program;
     let namespaces = if program.is_isolated { Namespaces::available(account) } else { Namespaces::Shared };
     let launch = Launch { command: &program.command, variables: seen, limits, account, namespaces, cgroup };
@@ -207,7 +210,7 @@ fn start(
 }
 
 /// Waits for the program's own end, or brings it about. `None` when the system does not tell.
-async fn live(child: &mut Child, group: &Group, stop: &Stop) -> Option<ExitStatus> {
+pub(super) async fn live(child: &mut Child, group: &Group, stop: &Stop) -> Option<ExitStatus> {
     tokio::select! {
         biased;
         status = child.wait() => return status.ok(),

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use regatta_bridge::{Bridge, BridgePlace};
 use regatta_memory::ByteBudget;
-use regatta_proto::{Ended as AgentEnded, ExternalAgent, SessionKey};
+use regatta_proto::{AgentName, Ended as AgentEnded, ExternalAgent, SessionKey};
 use tokio::sync::OnceCell;
 
 use super::briefing::Briefing;
 use super::container::{self, Contained, Containers};
 use super::failures::Failures;
+use super::kept::{self, Kept};
 use super::places::Places;
 use super::pods::{self, Podded, Pods};
 use super::services::Services;
@@ -30,6 +31,8 @@ pub(crate) struct External {
     pub(super) places: Places,
     pub(super) failures: Failures,
     pub(super) services: Services,
+    /// Processes that wait for their next session.
+    pub(super) kept: Kept,
     /// Variables of which commands get those that are passed on to them.
     pub(super) variables: Arc<BTreeMap<String, String>>,
     pub(super) policy: Arc<Policy>,
@@ -45,6 +48,8 @@ pub(super) enum Runnable<'a> {
     Service(&'a str),
     /// A command, or why there is none.
     Process(Result<Program, String>),
+    /// A command whose processes live for many sessions, and its name in the spec.
+    Kept(Program, AgentName),
     /// A command in a container, and the engine's program where one is chosen.
     Container(Program, Image, Option<String>),
     /// A command in a pod.
@@ -69,6 +74,7 @@ impl External {
             places,
             failures,
             services,
+            kept: Kept::default(),
             variables,
             policy,
             containers,
@@ -77,7 +83,7 @@ impl External {
         }
     }
 
-    pub(super) fn runnable<'a>(&self, agent: &'a ExternalAgent) -> Runnable<'a> {
+    pub(super) fn runnable<'a>(&self, name: &AgentName, agent: &'a ExternalAgent) -> Runnable<'a> {
         if let Some(url) = &agent.url {
             return Runnable::Service(url);
         }
@@ -85,6 +91,7 @@ impl External {
             Ok(mut program) => match program.container.take() {
                 Some((image, ContainerEngine::Program(chosen))) => Runnable::Container(program, image, chosen),
                 Some((image, ContainerEngine::Kubernetes(rules))) => Runnable::Pod(program, image, rules),
+                None if program.sessions_max > 1 => Runnable::Kept(program, name.clone()),
                 None => Runnable::Process(Ok(program)),
             },
             Err(problem) => Runnable::Process(Err(problem)),
@@ -109,6 +116,10 @@ impl External {
                 post::run(agent, (url, client), briefing, stop).await
             }
             Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
+            Runnable::Kept(program, name) => {
+                let of = kept::Owner { sweep: session.sweep.clone(), agent: name };
+                kept::run(&self.kept, agent, (program, of), briefing, &self.variables, stop).await
+            }
             Runnable::Container(program, image, engine) => {
                 let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };
                 container::run((&self.containers, bridge), agent, contained, briefing, &self.variables, stop).await

@@ -63,6 +63,21 @@ fn agents_have_processes_of_their_own_unless_the_policy_file_shares_them() {
 }
 
 #[test]
+fn a_policy_says_of_its_agents_how_many_sessions_a_process_does() {
+    let sessions_max = |field: &str| {
+        let file = PolicyFile::from_yaml(&format!("agents: {{ tidy: {{ command: [tidy]{field} }} }}"))?;
+        let registered = agent(r#"{"registered":"tidy"}"#);
+        Policy::closed().with(file).program(&registered, false).map(|program| program.sessions_max)
+    };
+    assert_eq!([sessions_max(""), sessions_max(", sessions_max: 50")], [Ok(1), Ok(50)]);
+    assert_eq!(sessions_max(", sessions_max: 0"), Err("agents.tidy.sessions_max: must be at least 1".to_owned()));
+    let boxed = format!(", sessions_max: 2, container: 'b@sha256:{}'", "a".repeat(64));
+    assert!(sessions_max(&boxed).unwrap_err().contains("does not go with `container`"));
+    let own = agent(r#"{"command":["sh"],"sessions_max":7}"#);
+    assert_eq!(Policy::trusting().program(&own, false).unwrap().sessions_max, 7);
+}
+
+#[test]
 fn a_deployed_worker_runs_the_images_of_its_policy_by_their_digests() {
     let digest = "a".repeat(64);
     let text = format!(

@@ -161,6 +161,7 @@ fn program(agent: &ExternalAgent) -> Value {
         output_bytes_max,
         calls_max,
         starts_max: _,
+        sessions_max,
         concurrency: _,
     } = agent;
     json!({
@@ -171,6 +172,7 @@ fn program(agent: &ExternalAgent) -> Value {
         "deadline_s": deadline_s,
         "output_bytes_max": output_bytes_max,
         "calls_max": calls_max,
+        "sessions_max": sessions_max,
     })
 }
 

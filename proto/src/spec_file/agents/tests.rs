@@ -60,6 +60,9 @@ fn an_agent_that_cannot_be_run_is_an_error_that_names_the_field() {
         ("{ A: b }", "{ A: b }, output_bytes_max: 100000000"),
         ("{ A: b }", "{ A: b }, calls_max: 0"),
         ("{ A: b }", "{ A: b }, starts_max: 0"),
+        ("{ A: b }", "{ A: b }, sessions_max: 0"),
+        (command, "url: 'http://host/run', sessions_max: 2"),
+        (command, "container: busybox, command: [sh], sessions_max: 2"),
         ("{ A: b }", "{ A: b }, concurrency: 0"),
         ("{ A: b }", "{ A: b }, timeout: 3"),
     ];
@@ -87,7 +90,14 @@ fn a_registered_agent_says_nothing_that_the_workers_policy_says() {
     let command = "command: [python3, agent.py], directory: agents, pass_env: [VIRTUAL_ENV], env: { A: b }";
     let spec = parse(&SPEC.replace(command, "registered: tidy, deadline_s: 60")).unwrap();
     assert_eq!(spec.agents.values().next().unwrap().registered.as_ref().unwrap().as_str(), "tidy");
-    for also in ["command: [sh]", "url: 'http://127.0.0.1:1/'", "directory: x", "pass_env: [A]", "env: { A: b }"] {
+    for also in [
+        "command: [sh]",
+        "url: 'http://127.0.0.1:1/'",
+        "directory: x",
+        "pass_env: [A]",
+        "env: { A: b }",
+        "sessions_max: 2",
+    ] {
         let problem = error(command, &format!("registered: tidy, {also}"));
         assert!(problem.contains("does not go with `registered`"), "{problem}");
     }

@@ -10,6 +10,7 @@ fn program(fields: serde_json::Value) -> Program {
         account: None,
         limits: serde_json::from_value(fields).unwrap(),
         is_isolated: true,
+        sessions_max: 1,
         container: None,
     }
 }

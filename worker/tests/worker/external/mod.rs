@@ -7,6 +7,7 @@ mod commands;
 mod containers;
 mod conversations;
 mod ending;
+mod kept;
 mod pods;
 mod records;
 mod services;

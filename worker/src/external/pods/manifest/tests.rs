@@ -14,6 +14,7 @@ fn program(limits: Value) -> Program {
         account: None,
         limits: serde_json::from_value::<Limits>(limits).unwrap(),
         is_isolated: true,
+        sessions_max: 1,
         container: None,
     }
 }

@@ -1,0 +1,362 @@
+//! External agents whose processes live for many sessions: a process reads one session after another, each a line of JSON, and says of each
+//! when it is done. In between it waits.
+//!
+//! Only what the process itself keeps goes from one session to the next: the working directory is of the session, standard error is told of
+//! the session alone, and a process that prints anything after its word that it is done is not used again. A session that fails, or is
+//! stopped, ends its process and no other.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use regatta_processes::{Cgroup, Cgroups, Group, Home, Limits, end_survivors, home, keep_to_ourselves};
+use regatta_proto::{AgentName, Ended, ExternalAgent, HowEnded, SweepId};
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::answer_file;
+use super::briefing::{AUTHORITIES, Briefing};
+use super::pipes::{CHUNK, Head, Tail};
+use super::program::{GRACE, LEFTOVERS, SIGKILL, how_ended, live, start, with_memory};
+use super::stop::Stop;
+use crate::policy::Program;
+
+/// Longest that a process waits for its next session.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Most processes that wait at once, of all agents; the one that has waited longest goes.
+const WAITING_MAX: usize = 64;
+/// Longest line by which a process says that it is done, in bytes. Longer ones are output.
+const DONE_BYTES_MAX: usize = 64 << 10;
+
+/// The agent whose process one is. Those of two sweeps never share one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) sweep: SweepId,
+    pub(super) agent: AgentName,
+}
+
+/// Processes that wait for their next session.
+#[derive(Default)]
+pub(super) struct Kept(Arc<Mutex<Waiting>>);
+
+#[derive(Default)]
+struct Waiting {
+    /// The one that has waited longest first.
+    processes: Vec<(Owner, Instant, Process)>,
+    /// Somebody ends those that have waited for too long.
+    are_watched: bool,
+}
+
+/// A process, in a session or between two. It ends, with everything that it has started, when this is dropped.
+struct Process {
+    group: Group,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    errors: Arc<Mutex<Tail>>,
+    /// Ends when nobody holds standard error any more.
+    reader: JoinHandle<()>,
+    cgroup: Option<Cgroup>,
+    home: Home,
+    /// Sessions that it was given.
+    sessions: u32,
+}
+
+/// The line by which a process says that it is done.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Done {
+    /// Number of the session.
+    done: u32,
+    /// Reason for which it failed.
+    #[serde(default)]
+    failed: Option<String>,
+}
+
+/// The end of what a process says in a session.
+enum Heard {
+    Done(Option<String>),
+    TooMuch,
+    /// It closed its output.
+    Nothing,
+}
+
+impl Kept {
+    /// A process of `owner` that waits, and that can be given a session.
+    fn take(&self, owner: &Owner) -> Option<Process> {
+        loop {
+            let mut process = {
+                let mut waiting = lock(&self.0);
+                let at = waiting.processes.iter().rposition(|(of, ..)| of == owner)?;
+                waiting.processes.remove(at).2
+            };
+            if process.is_silent() {
+                return Some(process);
+            }
+            discard(process);
+        }
+    }
+
+    /// Has `process` wait for its next session.
+    fn put(&self, owner: Owner, process: Process) {
+        let mut waiting = lock(&self.0);
+        waiting.processes.push((owner, Instant::now(), process));
+        if waiting.processes.len() > WAITING_MAX {
+            discard(waiting.processes.remove(0).2);
+        }
+        if !mem::replace(&mut waiting.are_watched, true) {
+            tokio::spawn(watch(Arc::downgrade(&self.0)));
+        }
+    }
+}
+
+/// Ends processes that have waited for too long, until none waits any more.
+async fn watch(kept: Weak<Mutex<Waiting>>) {
+    loop {
+        tokio::time::sleep(IDLE_MAX).await;
+        let Some(kept) = kept.upgrade() else { return };
+        let mut waiting = lock(&kept);
+        let late = waiting.processes.iter().take_while(|(_, since, _)| since.elapsed() >= IDLE_MAX).count();
+        for (.., process) in waiting.processes.drain(..late) {
+            discard(process);
+        }
+        if waiting.processes.is_empty() {
+            waiting.are_watched = false;
+            return;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends `process` on a thread that may wait: its directory may hold a lot.
+fn discard(process: Process) {
+    drop(tokio::task::spawn_blocking(move || drop(process)));
+}
+
+/// Has a process of the agent, a waiting one or a new one, do one session, until it says that it is done or `stop` ends it.
+pub(super) async fn run(
+    kept: &Kept,
+    agent: &ExternalAgent,
+    (program, owner): (Program, Owner),
+    briefing: &Briefing,
+    variables: &BTreeMap<String, String>,
+    stop: &Stop,
+) -> Ended {
+    let directory = home("regatta-session-", program.account);
+    let process = match kept.take(&owner) {
+        Some(process) => Ok(process),
+        None => Process::start(&program, briefing, variables),
+    };
+    let (directory, mut process) = match directory.and_then(|directory| Ok((directory, process?))) {
+        Ok(ready) => ready,
+        Err(problem) => {
+            return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
+        }
+    };
+    let mut output = Head::new(agent.output_bytes_max as usize);
+    let (how, errors) = process.session(briefing, &directory, &mut output, stop).await;
+    let bytes_max = agent.output_bytes_max as usize;
+    let left = tokio::task::spawn_blocking(move || {
+        let left = answer_file::read(directory.path(), bytes_max);
+        drop(directory);
+        left
+    });
+    let left = left.await.ok().flatten();
+    let is_well = how == HowEnded::Exited(0) && process.is_alive();
+    if !is_well {
+        discard(process);
+    } else if process.sessions < program.sessions_max {
+        kept.put(owner, process);
+    } else {
+        tokio::spawn(process.leave());
+    }
+    let (output, is_cut) = left.unwrap_or(output).text();
+    Ended { how, output, is_cut, errors }
+}
+
+impl Process {
+    fn start(program: &Program, briefing: &Briefing, variables: &BTreeMap<String, String>) -> Result<Self, String> {
+        keep_to_ourselves();
+        let home = home("regatta-agent-", program.account)?;
+        // Of processor time, a process has what each of its sessions may have.
+        let cpu_s = program.limits.cpu_s.saturating_mul(program.sessions_max);
+        let program = Program { limits: Limits { cpu_s, ..program.limits }, ..program.clone() };
+        let cgroup = Cgroups::delegated().map(|groups| groups.make(&program.limits)).transpose()?;
+        // The others are of one session.
+        let own = briefing.variables.iter().filter(|(name, _)| AUTHORITIES.contains(name));
+        let own = own.map(|(name, value)| (*name, OsString::from(value))).collect();
+        let mut child = start(&program, own, variables, (home.path(), cgroup.as_ref()))?;
+        let group = Group::with_kill_file(child.id(), cgroup.as_ref().map(Cgroup::kill_file).as_deref());
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err("failed to start it: it has no pipes".to_owned());
+        };
+        let errors = Arc::new(Mutex::new(Tail::default()));
+        let reader = tokio::spawn(read_errors(stderr, Arc::clone(&errors)));
+        let (stdin, stdout) = (Some(stdin), BufReader::new(stdout));
+        Ok(Self { group, child, stdin, stdout, errors, reader, cgroup, home, sessions: 0 })
+    }
+
+    /// `true` if it has not ended.
+    fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// `true` if it waits for a session, and has said nothing since its last one.
+    fn is_silent(&mut self) -> bool {
+        // Whatever it says now, also that there is nothing more to come, is of no session.
+        self.is_alive() && self.stdout.fill_buf().now_or_never().is_none()
+    }
+
+    /// Does one session. Returns how it ended, with the end of standard error.
+    async fn session(
+        &mut self,
+        briefing: &Briefing,
+        directory: &Home,
+        output: &mut Head,
+        stop: &Stop,
+    ) -> (HowEnded, Arc<str>) {
+        self.sessions += 1;
+        let number = self.sessions;
+        *lock(&self.errors) = Tail::default();
+        let killed_before = self.killed_for_memory();
+        let answer = answer_file::path(directory.path());
+        let places = [("directory", directory.path()), ("answer_file", answer.as_path())];
+        let line = briefing.line_of_session(number, &places);
+        let heard = {
+            let (stdin, stdout) = (self.stdin.as_mut(), &mut self.stdout);
+            let tell = async {
+                if let Some(stdin) = stdin {
+                    // A process that is gone is told of by its output, which ends.
+                    let _ = stdin.write_all(line.as_bytes()).await;
+                    let _ = stdin.flush().await;
+                }
+            };
+            let course = async { tokio::join!(listen(stdout, number, output), tell).0 };
+            tokio::select! {
+                biased;
+                heard = course => Some(heard),
+                () = stop.told() => None,
+            }
+        };
+        let failure = match heard {
+            Some(Heard::Done(None)) if self.stdout.buffer().is_empty() => {
+                return (HowEnded::Exited(0), mem::take(&mut *lock(&self.errors)).text());
+            }
+            // It has said all of this session, and its next one would begin with what it said after that.
+            Some(Heard::Done(None)) => Some((HowEnded::Exited(0), "it wrote on after it was done")),
+            Some(Heard::Done(Some(_))) => Some((HowEnded::Exited(1), "")),
+            Some(Heard::TooMuch) => {
+                stop.now(HowEnded::TooMuchOutput);
+                None
+            }
+            Some(Heard::Nothing) | None => None,
+        };
+        // Whatever else comes of it: it does no further session.
+        let status = match &failure {
+            Some(_) => {
+                self.group.terminate();
+                let status = timeout(GRACE, self.child.wait()).await;
+                status.ok().and_then(Result::ok)
+            }
+            None => live(&mut self.child, &self.group, stop).await,
+        };
+        self.group.end();
+        // Somebody outside of its group may hold its pipes.
+        let _ = timeout(LEFTOVERS, &mut self.reader).await;
+        let is_out_of_memory = self.killed_for_memory() > killed_before;
+        let errors = mem::take(&mut *lock(&self.errors)).text();
+        let (how, said) = match (failure, stop.why()) {
+            (Some((how, said)), _) => (how, said.to_owned()),
+            (None, Some(why)) => (why, String::new()),
+            (None, None) => {
+                let how = status.map_or(HowEnded::Killed(SIGKILL), how_ended);
+                // It may have left just before it was given the session, which is nothing that it did in it.
+                let has_left = how == HowEnded::Exited(0) && number > 1 && output.is_empty();
+                (if has_left { HowEnded::Killed(0) } else { how }, String::new())
+            }
+        };
+        let told = match heard {
+            Some(Heard::Done(Some(reason))) => reason,
+            Some(Heard::Done(None) | Heard::TooMuch | Heard::Nothing) | None => said,
+        };
+        let errors: Arc<str> = if told.is_empty() { errors } else { format!("{errors}{told}\n").into() };
+        with_memory(how, errors, is_out_of_memory)
+    }
+
+    fn killed_for_memory(&self) -> u64 {
+        self.cgroup.as_ref().map_or(0, Cgroup::killed_for_memory)
+    }
+
+    /// Lets it end by itself, as there is nothing more to read for it, and ends it where it does not.
+    async fn leave(mut self) {
+        drop(self.stdin.take());
+        // One that does not end is ended.
+        let _ = timeout(GRACE, self.child.wait()).await;
+        discard(self);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.group.end();
+        if let Some(cgroup) = &self.cgroup {
+            cgroup.end();
+        }
+        end_survivors(self.home.path());
+    }
+}
+
+/// Reads what a process says in session `number`: everything until its word that it is done is its output.
+async fn listen(from: &mut BufReader<ChildStdout>, number: u32, output: &mut Head) -> Heard {
+    let (mut line, mut is_long) = (Vec::new(), false);
+    // A pipe that cannot be read any more has ended.
+    while let Ok(bytes @ [_, ..]) = from.fill_buf().await {
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let read = end.map_or(bytes.len(), |end| end + 1);
+        line.extend_from_slice(&bytes[..read]);
+        from.consume(read);
+        if end.is_some()
+            && !is_long
+            && let Some(done) = done(&line, number)
+        {
+            return Heard::Done(done.failed);
+        }
+        if end.is_some() || line.len() > DONE_BYTES_MAX {
+            if !output.take(&line) {
+                return Heard::TooMuch;
+            }
+            line.clear();
+            is_long = end.is_none();
+        }
+    }
+    match output.take(&line) {
+        true => Heard::Nothing,
+        false => Heard::TooMuch,
+    }
+}
+
+/// The word that session `number` is done, if `line` is that.
+fn done(line: &[u8], number: u32) -> Option<Done> {
+    serde_json::from_slice(line).ok().filter(|done: &Done| done.done == number)
+}
+
+/// Keeps the end of what a process writes to standard error, which would stand still if nobody read.
+async fn read_errors(mut from: ChildStderr, errors: Arc<Mutex<Tail>>) {
+    let mut chunk = vec![0; CHUNK];
+    while let Ok(read @ 1..) = from.read(&mut chunk).await {
+        lock(&errors).take(&chunk[..read]);
+    }
+}
+
+#[cfg(test)]
+mod tests;
