@@ -21,7 +21,7 @@ use crate::output;
 /// Share of an audit of everything, because that of a spec is below 1.
 const ALL: f64 = 1.0 - 1e-9;
 
-/// How well values are to be known.
+/// Precision to which values are to be known.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
     /// What the command line says of all audits, instead of their specs.
