@@ -33,7 +33,7 @@ fn main() {
         match argument.as_str() {
             "--share" => share = arguments.next().as_deref().and_then(Share::read).expect("a share is written as 2/5"),
             "--threads" => {
-                let count = arguments.next().and_then(|count| count.parse().ok()).filter(|count| *count > 0);
+                let count = arguments.next().and_then(|count| count.parse::<usize>().ok()).filter(|count| *count > 0);
                 threads = count.expect("--threads has a number above 0");
             }
             // Cargo's own.
