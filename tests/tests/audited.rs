@@ -342,6 +342,20 @@ async fn a_run_goes_on_with_larger_audits_until_its_values_are_known_as_well_as_
     assert!(again.contains(&words), "{words}: {again}");
     assert_eq!(found, rounds);
     assert_eq!(rounds.iter().map(|round| read(round, "summary.json")).collect::<Vec<_>>(), before);
+
+    // Whoever was interrupted before the last round makes the same one.
+    let gone = &rounds[rounds.len() - 1];
+    std::fs::remove_dir_all(gone).unwrap();
+    let (again, found) = run_and_audit(&spec, &folder.join("run")).await;
+    assert!(again.contains(&words), "{words}: {again}");
+    assert_eq!(found, rounds);
+    let made = document(gone, "summary.json");
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        assert_eq!(headline(&made, model), headline(last, model), "{model}");
+    }
+    for part in ["audits", "judging"] {
+        assert_eq!(made[part], last[part], "{part}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,7 +25,7 @@ pub(super) fn check_audit(place: &str, benchmark: &BenchmarkSpec, spec: &SweepSp
         if audit.until.is_none() {
             return field(place, "is of audits that grow, and this one does not; write `until` too, as 2pp".into());
         }
-        if !(most >= audit.share && most <= 1.0) {
+        if !(audit.share..=1.0).contains(&most) {
             return field(place, format!("must be {} (share) to 1, is {most}", audit.share));
         }
     }
