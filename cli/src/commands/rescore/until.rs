@@ -5,6 +5,7 @@
 //! of those before it in its own, so that the last one says what its verdicts have cost, and a budget is of all together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -181,7 +182,7 @@ pub(crate) async fn go_on(mut args: RescoreArgs, lock: &SweepLock) -> anyhow::Re
         output::note(&format!("the budget is used before every value is known to {known}"));
         return Ok(Some(of_state(SweepState::StoppedByBudget)));
     }
-    let mut audited = directory.file_name().unwrap_or_default().to_owned();
+    let mut audited = directory.file_name().map_or_else(|| "run".into(), OsStr::to_owned);
     audited.push("-audited");
     let named_after = directory.with_file_name(audited);
     args.output = Some(numbered(&named_after, 2));
