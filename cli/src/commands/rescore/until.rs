@@ -48,7 +48,7 @@ impl Wanted {
 pub(super) enum Shares {
     /// The shares of the spec, but not too few items to go on from.
     First,
-    /// By benchmark.
+    /// By benchmark; those of the spec where there is none.
     Next(BTreeMap<BenchmarkName, f64>),
 }
 
@@ -134,7 +134,9 @@ struct Rounds {
 /// may be is audited, or the budget is used.
 pub(super) async fn run(args: RescoreArgs, wanted: Option<Margin>) -> anyhow::Result<ExitCode> {
     let (wanted, limit) = (Wanted { everywhere: wanted }, Limit::Judges(args.budget));
-    Rounds { args, wanted, limit, shares: Shares::First, made: 0, begun: None }.make().await
+    // Audits whose spec says so are large enough from the start, and others are to stay as they are.
+    let shares = if wanted.everywhere.is_some() { Shares::First } else { Shares::Next(BTreeMap::new()) };
+    Rounds { args, wanted, limit, shares, made: 0, begun: None }.make().await
 }
 
 /// `true` if the spec in the file `path` has audits that grow.
