@@ -100,7 +100,8 @@ impl Coordinator {
             watched.lost_jobs = LostJobs::default();
             // Should scorers not hear of what is released, they are told once more.
             watched.rejudging = Rejudging::Due(Instant::now());
-            self.forget_dispatch(&watched.sweep, watched.term).await?
+            // A scorer that was slow may have asked questions since the look: they are in a queue, and not lost.
+            self.forget_dispatch(&watched.sweep, self.config.lost_after, watched.term).await?
         } else {
             self.plan_again(watched, &shards, &doubtful).await?
         };
@@ -191,10 +192,17 @@ impl Coordinator {
         Ok(running(&self.ledger, sweep, within.saturating_sub(WAITED_FOR)).await? >= told_of)
     }
 
-    /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for.
-    pub(crate) async fn forget_dispatch(&self, sweep: &Sweep, term: Term) -> Result<u64, CoordinatorError> {
+    /// Plans again everything of `sweep` without a result, and has the questions asked again that its sessions wait for and about which there
+    /// was silence for `silent_for`.
+    pub(crate) async fn forget_dispatch(
+        &self,
+        sweep: &Sweep,
+        silent_for: Duration,
+        term: Term,
+    ) -> Result<u64, CoordinatorError> {
         self.lead_on(term).await?;
-        let sessions = self.ledger.reset_dispatch(&sweep.id, term).await?.ok_or(CoordinatorError::NotLeading)?;
+        let sessions = self.ledger.reset_dispatch(&sweep.id, silent_for, term).await?;
+        let sessions = sessions.ok_or(CoordinatorError::NotLeading)?;
         let waiting = self.ledger.cell_progress(&sweep.id).await?.iter().any(|cell| cell.recorded > cell.settled);
         if waiting {
             let rejudge = Report::Rejudge { sweep: sweep.id.clone(), lock: sweep.digest };

@@ -60,6 +60,22 @@ pub(crate) fn refuse_paths(submission: &Submission) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Refuses audits that grow: their rounds are runs of their own, which no process of a deployment makes.
+pub(crate) fn refuse_growing_audits(submission: &Submission) -> Result<(), PlanError> {
+    for (name, benchmark) in &submission.spec.benchmarks {
+        if let Some(until) = benchmark.audit.as_ref().and_then(|audit| audit.until) {
+            return Err(PlanError::Field {
+                field: format!("benchmarks.{name}.audit.until"),
+                problem: format!(
+                    "a deployment makes the audit of `share` alone: leave out until and at_most, and once the sweep has ended, have \
+                     `regatta rescore SWEEP --spec FILE --until {until}` audit as much as it takes"
+                ),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Refuses simulated endpoints, which `regatta run` alone starts; a deployment's workers need an address they can all reach.
 pub(crate) fn refuse_simulated(submission: &Submission) -> Result<(), PlanError> {
     for (name, endpoint) in &submission.spec.endpoints {

@@ -1,15 +1,21 @@
 //! The long form of what tests check in short: coverage of the sequences, the rate of wrong answers, and the savings of adaptive sweeps.
-//! Writes the tables of `docs/adaptive.md`; equal seeds give equal bytes.
+//! Writes the tables of `docs/adaptive.md`; equal seeds give equal bytes, whatever the number of threads and of shares.
+//!
+//! Names of tables are those that are made (`coverage`, `decisions`; both without any). `--share 2/5` plays the second fifth of the sweeps of each
+//! row; the table is written with the last share. A share that was ended goes on after its last row. `--threads 1` leaves the other cores to others.
+//! What was played is kept in `tmp/sequences` of cargo's target directory until its table is written: after a change of what is computed, delete it.
 #![expect(
     clippy::print_stdout,
     clippy::expect_used,
     reason = "a study prints what it finds, and fails where it cannot go on"
 )]
 
-use std::path::Path;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
 
 use regatta_deciding::simulation::{Form, Played, Population, play};
-use regatta_deciding::{Contest, Estimand, Over, Question, Relation, Rules, State, UnitScore};
+use regatta_deciding::{Contest, Estimand, Over, Question, Relation, Rules, State, Track, UnitScore};
+use serde::{Deserialize, Serialize};
 
 /// Simulated sweeps of a row, unless `REGATTA_SWEEPS` says another number.
 const SWEEPS: u64 = 1000;
@@ -20,16 +26,182 @@ const CRITICAL: f64 = 2.497_705;
 
 fn main() {
     let sweeps = std::env::var("REGATTA_SWEEPS").ok().and_then(|count| count.parse().ok()).unwrap_or(SWEEPS);
-    let wanted = |name: &str| {
-        let mut names = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).peekable();
-        names.peek().is_none() || names.any(|argument| argument == name)
-    };
-    for (name, table) in [("coverage", coverage as fn(u64) -> String), ("decisions", decisions)] {
-        if wanted(name) {
-            let text = table(sweeps);
-            write(name, &text);
+    let mut threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let (mut share, mut names) = (Share { which: 0, of: 1 }, Vec::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--share" => share = arguments.next().as_deref().and_then(Share::read).expect("a share is written as 2/5"),
+            "--threads" => {
+                let count = arguments.next().and_then(|count| count.parse::<usize>().ok()).filter(|count| *count > 0);
+                threads = count.expect("--threads has a number above 0");
+            }
+            // Cargo's own.
+            flag if flag.starts_with('-') => {}
+            name => names.push(name.to_owned()),
         }
     }
+    for table in [COVERAGE, DECISIONS] {
+        if names.is_empty() || names.iter().any(|name| name == table.name) {
+            table.make(sweeps, share, threads);
+        }
+    }
+}
+
+/// Sweeps of every row that are played together: of so many shares, the one of this number, from 0.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    which: u64,
+    of: u64,
+}
+
+impl Share {
+    /// Reads "2/5".
+    fn read(text: &str) -> Option<Self> {
+        let (which, of) = text.split_once('/')?;
+        let (which, of): (u64, u64) = (which.parse().ok()?, of.parse().ok()?);
+        (1..=of).contains(&which).then(|| Self { which: which - 1, of })
+    }
+
+    fn has(self, seed: u64) -> bool {
+        seed % self.of == self.which
+    }
+}
+
+/// A row of a table before it is played.
+struct Case {
+    /// Its first columns.
+    labels: String,
+    contest: Contest,
+    population: Population,
+}
+
+/// Results of one sweep.
+struct Ended {
+    is_wrong: bool,
+    is_decided: bool,
+    sessions: u64,
+}
+
+/// Results of sweeps of one row.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Tally {
+    wrong: u64,
+    decided: u64,
+    /// Sessions of each sweep.
+    sessions: Vec<u64>,
+}
+
+impl Tally {
+    fn add(&mut self, ended: &Ended) {
+        self.wrong += u64::from(ended.is_wrong);
+        self.decided += u64::from(ended.is_decided);
+        self.sessions.push(ended.sessions);
+    }
+
+    fn and(mut self, other: &Self) -> Self {
+        self.wrong += other.wrong;
+        self.decided += other.decided;
+        self.sessions.extend(&other.sessions);
+        self
+    }
+
+    fn sweeps(&self) -> f64 {
+        self.sessions.len() as f64
+    }
+}
+
+/// A table of the page.
+struct Table {
+    name: &'static str,
+    head: &'static str,
+    cases: fn() -> Vec<Case>,
+    /// Plays the sweep of a seed.
+    sweep: fn(&Case, u64) -> Ended,
+    /// The columns after the labels.
+    columns: fn(&Case, &Tally) -> String,
+}
+
+const COVERAGE: Table = Table {
+    name: "coverage",
+    head: "| scores | clusters | sizes | alike | sequences | all of them hold, % |\n\
+           | --- | ---: | --- | ---: | --- | ---: |\n",
+    cases: coverage,
+    sweep: covered,
+    columns: |_, tally| format!("{:.1}", 100.0 * (tally.sweeps() - tally.wrong as f64) / tally.sweeps()),
+};
+
+const DECISIONS: Table = Table {
+    name: "decisions",
+    head: "| true values | question | items | clusters | over | wrong, % | decided, % | sessions of the grid, median % | 90 % | of a fixed design of equal power, % |\n\
+           | --- | --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
+    cases: decisions,
+    sweep: decided,
+    columns: costs,
+};
+
+impl Table {
+    /// Plays a share of the sweeps of each row, and writes the table once all shares have been played.
+    fn make(&self, sweeps: u64, share: Share, threads: usize) {
+        let cases = (self.cases)();
+        let mut tallies = read(&self.kept(sweeps, share));
+        for case in cases.iter().skip(tallies.len()) {
+            let tally = self.play(case, sweeps, share, threads);
+            println!("{}: {} of {} sweeps wrong, {} decided", case.labels, tally.wrong, tally.sweeps(), tally.decided);
+            tallies.push(tally);
+            keep(&self.kept(sweeps, share), &tallies);
+        }
+        let paths = (0..share.of).map(|which| self.kept(sweeps, Share { which, ..share }));
+        let paths: Vec<PathBuf> = paths.collect();
+        let shares: Vec<Vec<Tally>> = paths.iter().map(|path| read(path)).collect();
+        if shares.iter().any(|tallies| tallies.len() < cases.len()) {
+            return println!("{}: written once its other shares have been played", self.name);
+        }
+        let mut text = self.head.to_owned();
+        for (at, case) in cases.iter().enumerate() {
+            let tally = shares.iter().fold(Tally::default(), |sum, tallies| sum.and(&tallies[at]));
+            text += &format!("| {} | {} |\n", case.labels, (self.columns)(case, &tally));
+        }
+        print!("{text}");
+        write(self.name, &text);
+        paths.iter().for_each(|path| std::fs::remove_file(path).expect("what was kept can be deleted"));
+    }
+
+    fn play(&self, case: &Case, sweeps: u64, share: Share, threads: usize) -> Tally {
+        let part = |first: usize| {
+            let mut tally = Tally::default();
+            let seeds = (0..sweeps).filter(|seed| share.has(*seed)).skip(first).step_by(threads);
+            seeds.for_each(|seed| tally.add(&(self.sweep)(case, seed)));
+            tally
+        };
+        std::thread::scope(|scope| {
+            let part = &part;
+            let threads: Vec<_> = (0..threads).map(|first| scope.spawn(move || part(first))).collect();
+            let parts = threads.into_iter().map(|thread| thread.join().expect("a sweep can be played"));
+            parts.fold(Tally::default(), |sum, part| sum.and(&part))
+        })
+    }
+
+    /// The file of the rows of a share.
+    fn kept(&self, sweeps: u64, share: Share) -> PathBuf {
+        let name = format!("{}-{sweeps}-{}-of-{}.json", self.name, share.which + 1, share.of);
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join("sequences").join(name)
+    }
+}
+
+/// Rows that were played before.
+fn read(path: &Path) -> Vec<Tally> {
+    let Ok(text) = std::fs::read_to_string(path) else { return Vec::new() };
+    serde_json::from_str(&text).expect("what was kept can be read")
+}
+
+/// Replaces the file, so that whoever ends the study at any time leaves whole rows.
+fn keep(path: &Path, tallies: &[Tally]) {
+    let text = serde_json::to_string(tallies).expect("numbers are JSON");
+    let unfinished = path.with_extension("unfinished");
+    std::fs::create_dir_all(path.parent().expect("it is in a directory")).expect("the directory can be made");
+    std::fs::write(&unfinished, text).expect("a row can be kept");
+    std::fs::rename(&unfinished, path).expect("a row can be kept");
 }
 
 fn write(name: &str, table: &str) {
@@ -39,13 +211,6 @@ fn write(name: &str, table: &str) {
     let Some((before, rest)) = text.split_once(&begin) else { return };
     let Some((_, after)) = rest.split_once(&end) else { return };
     std::fs::write(page, format!("{before}{begin}\n{table}{end}{after}")).expect("the page can be written");
-}
-
-/// Adds a row and prints it at once, because the next one may take a minute.
-fn add(table: &mut String, row: String) {
-    println!("{row}");
-    table.push_str(&row);
-    table.push('\n');
 }
 
 fn contest(sizes: Vec<u32>, question: Question, margin: f64) -> Contest {
@@ -74,33 +239,34 @@ fn sizes(name: &str, units: usize) -> Vec<u32> {
     }
 }
 
-fn coverage(sweeps: u64) -> String {
-    let mut out = String::from(
-        "| scores | clusters | sizes | alike | sequences | all of them hold, % |\n| --- | ---: | --- | ---: | --- | ---: |\n",
-    );
+fn coverage() -> Vec<Case> {
+    let mut cases = Vec::new();
     for (form, name) in [(Form::Binary, "right or wrong"), (Form::Bounded, "shares")] {
         for (shape, units, alike) in
             [("alone", 200, 0.0), ("alone", 1000, 0.0), ("1 to 9", 50, 0.3), ("1 to 9", 250, 0.3)]
         {
             for (question, asked) in [(Question::Ranking, "10 differences"), (Question::Interval, "5 values")] {
-                let contest = contest(sizes(shape, units), question, 0.0);
-                let population = population([0.9, 0.7, 0.7, 0.68, 0.4], form, alike);
-                let holds = |seed: &u64| {
-                    let tracks = play(&contest, &population.grid(&contest, *seed)).path.tracks;
-                    tracks.iter().all(|track| track.interval.contains(true_value(&population, track.estimand)))
-                };
-                let held = (0..sweeps).filter(holds).count();
-                add(
-                    &mut out,
-                    format!(
-                        "| {name} | {units} | {shape} | {alike} | {asked} | {:.1} |",
-                        100.0 * held as f64 / sweeps as f64
-                    ),
-                );
+                cases.push(Case {
+                    labels: format!("{name} | {units} | {shape} | {alike} | {asked}"),
+                    contest: contest(sizes(shape, units), question, 0.0),
+                    population: population([0.9, 0.7, 0.7, 0.68, 0.4], form, alike),
+                });
             }
         }
     }
-    out
+    cases
+}
+
+/// Plays a sweep that is wrong if any of its sequences is.
+fn covered(case: &Case, seed: u64) -> Ended {
+    let Case { contest, population, .. } = case;
+    let Played { path, sessions } = play(contest, &population.grid(contest, seed));
+    let holds = |track: &Track| track.interval.contains(true_value(population, track.estimand));
+    Ended {
+        is_wrong: !path.tracks.iter().all(holds),
+        is_decided: path.state == State::Decided,
+        sessions: sessions.iter().sum(),
+    }
 }
 
 fn true_value(population: &Population, estimand: Estimand) -> f64 {
@@ -119,11 +285,8 @@ const SCENARIOS: [(&str, [f64; 5]); 6] = [
     ("nothing differs", [0.7; 5]),
 ];
 
-fn decisions(sweeps: u64) -> String {
-    let mut out = String::from(
-        "| true values | question | items | clusters | over | wrong, % | decided, % | sessions of the grid, median % | 90 % | of a fixed design of equal power, % |\n\
-         | --- | --- | ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |\n",
-    );
+fn decisions() -> Vec<Case> {
+    let mut cases = Vec::new();
     for (name, means) in SCENARIOS {
         for (question, asked) in
             [(Question::Best, "best"), (Question::Ranking, "ranking"), (Question::Against(0), "against")]
@@ -136,71 +299,66 @@ fn decisions(sweeps: u64) -> String {
                     }
                     let contest = Contest { over, ..contest(sizes(shape, units), question, 0.02) };
                     let population = population(means, Form::Binary, if shape == "alone" { 0.0 } else { 0.2 });
-                    let row = study(&contest, &population, sweeps);
                     let items: u32 = contest.sizes.iter().sum();
-                    let fixed = row.of_fixed.map_or_else(|| "–".to_owned(), |part| format!("{:.0}", 100.0 * part));
-                    add(
-                        &mut out,
-                        format!(
-                            "| {name} | {asked} | {items} | {shape} | {shown} | {:.1} | {:.0} | {:.0} | {:.0} | {fixed} |",
-                            100.0 * row.wrong,
-                            100.0 * row.decided,
-                            100.0 * row.median,
-                            100.0 * row.most
-                        ),
-                    );
+                    let labels = format!("{name} | {asked} | {items} | {shape} | {shown}");
+                    cases.push(Case { labels, contest, population });
                 }
             }
         }
     }
-    out
+    cases
 }
 
-struct Row {
-    wrong: f64,
-    decided: f64,
-    /// Sessions over those of the grid.
-    median: f64,
-    most: f64,
-    /// Median of the sessions over those of a fixed design that decides as often; `None` where none does.
-    of_fixed: Option<f64>,
-}
-
-fn study(contest: &Contest, population: &Population, sweeps: u64) -> Row {
-    let all: u64 = contest.sizes.iter().map(|size| u64::from(*size)).sum::<u64>() * 5;
-    let (mut wrong, mut decided, mut sessions) = (0, 0, Vec::new());
-    for seed in 0..sweeps {
-        let grid = population.grid(contest, seed);
-        // The true means over the grid are those of all its items.
-        let items = all as f64 / 5.0;
-        let means: Vec<f64> = match contest.over {
-            Over::NewItems => population.means.clone(),
-            Over::Grid => grid.iter().map(|of| of[0].iter().map(|unit| unit.low).sum::<f64>() / items).collect(),
-        };
-        let played = play(contest, &grid);
-        wrong += u64::from(is_wrong(contest, &means, &played));
-        decided += u64::from(played.path.state == State::Decided);
-        sessions.push(played.sessions.iter().sum::<u64>() as f64 / all as f64);
+/// Plays a sweep that is wrong if anything that it says is.
+fn decided(case: &Case, seed: u64) -> Ended {
+    let Case { contest, population, .. } = case;
+    let grid = population.grid(contest, seed);
+    // The true means over the grid are those of all its items.
+    let items = grid_sessions(contest) as f64 / 5.0;
+    let means: Vec<f64> = match contest.over {
+        Over::NewItems => population.means.clone(),
+        Over::Grid => grid.iter().map(|of| of[0].iter().map(|unit| unit.low).sum::<f64>() / items).collect(),
+    };
+    let played = play(contest, &grid);
+    Ended {
+        is_wrong: is_wrong(contest, &means, &played),
+        is_decided: played.path.state == State::Decided,
+        sessions: played.sessions.iter().sum(),
     }
-    sessions.sort_by(f64::total_cmp);
-    let (median, decided) = (sessions[sessions.len() / 2], decided as f64 / sweeps as f64);
+}
+
+/// Sessions of the whole grid.
+fn grid_sessions(contest: &Contest) -> u64 {
+    contest.sizes.iter().map(|size| u64::from(*size)).sum::<u64>() * 5
+}
+
+/// Wrong and decided sweeps, median and ninth decile of the sessions over those of the grid, and the median over the sessions of a fixed design that
+/// decides as often.
+fn costs(Case { contest, population, .. }: &Case, tally: &Tally) -> String {
+    let all = grid_sessions(contest) as f64;
+    let mut parts: Vec<f64> = tally.sessions.iter().map(|sessions| *sessions as f64 / all).collect();
+    parts.sort_by(f64::total_cmp);
+    let (median, most) = (parts[parts.len() / 2], parts[parts.len() * 9 / 10]);
+    let decided = tally.decided as f64 / tally.sweeps();
     let fixed = (contest.over == Over::NewItems && contest.question == Question::Best && decided > 0.05)
         .then(|| fixed_units(contest, population, decided.min(0.99)))
         .flatten();
-    Row {
-        wrong: wrong as f64 / sweeps as f64,
-        decided,
-        median,
-        most: sessions[sessions.len() * 9 / 10],
-        of_fixed: fixed.map(|units| median * contest.sizes.len() as f64 / units as f64),
-    }
+    let of_fixed = fixed.map(|units| median * contest.sizes.len() as f64 / units as f64);
+    let of_fixed = of_fixed.map_or_else(|| "–".to_owned(), |part| format!("{:.0}", 100.0 * part));
+    format!(
+        "{:.1} | {:.0} | {:.0} | {:.0} | {of_fixed}",
+        100.0 * tally.wrong as f64 / tally.sweeps(),
+        100.0 * decided,
+        100.0 * median,
+        100.0 * most
+    )
 }
 
 /// `true` if any answer of the simulated sweep is wrong.
 fn is_wrong(contest: &Contest, means: &[f64], played: &Played) -> bool {
     let path = &played.path;
     let best = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let is_untrue = |track: &regatta_deciding::Track| {
+    let is_untrue = |track: &Track| {
         let Estimand::Difference(one, other) = track.estimand else { return false };
         let difference = means[one] - means[other];
         match track.relation {

@@ -204,17 +204,23 @@ impl Contest {
             let scale = largest * f64::from(round.trials);
             UnitScore { low: sum.low / scale, high: sum.high / scale }
         };
+        // A contestant is in as many sequences as it has others to differ from.
+        let means_of = |contestant: usize| -> Vec<UnitScore> {
+            let units = if path.live.contains(&contestant) { round.units } else { 0 };
+            (0..units).map(|unit| mean(contestant, unit)).collect()
+        };
+        let means: Vec<Vec<UnitScore>> = (0..self.contestants).map(means_of).collect();
         for track in path.tracks.iter_mut().filter(|track| track.is_about(&path.live)) {
             let unit = |unit: usize| -> Unit {
                 let weight = weight(unit);
                 match track.estimand {
                     Estimand::Mean(one) => {
-                        let one = mean(one, unit);
+                        let one = means[one][unit];
                         Unit { low: one.low, high: one.high.min(weight), weight }
                     }
                     // The sequence of a difference d in -1..=1 is that of (d + 1) / 2.
                     Estimand::Difference(one, other) => {
-                        let (one, other) = (mean(one, unit), mean(other, unit));
+                        let (one, other) = (means[one][unit], means[other][unit]);
                         let half = |difference: f64| (f64::midpoint(difference, weight)).clamp(0.0, weight);
                         Unit { low: half(one.low - other.high), high: half(one.high - other.low), weight }
                     }
@@ -227,18 +233,17 @@ impl Contest {
                 Estimand::Mean(_) => value,
                 Estimand::Difference(..) => 2.0 * value - 1.0,
             };
-            let bounds_at = |error: f64| {
-                let Interval { low, high } = bounds_of(Bets::of(self.rules), &units, population, error);
-                Interval { low: scaled(low), high: scaled(high) }
-            };
-            let at_both_ends = bounds_at(level);
-            let look = Look {
-                round: number,
-                value: scaled(value),
-                bounds: at_both_ends,
-                decisive: if self.question == Question::Best { bounds_at(decisive_level) } else { at_both_ends },
-                units: round.units,
-            };
+            let on_scale = |Interval { low, high }| Interval { low: scaled(low), high: scaled(high) };
+            let bets = Bets::of(self.rules);
+            let [bounds, decisive] = match self.question {
+                Question::Best => bounds_of(bets, &units, population, [level, decisive_level]),
+                Question::Ranking | Question::Against(_) | Question::Interval => {
+                    let [both] = bounds_of(bets, &units, population, [level]);
+                    [both, both]
+                }
+            }
+            .map(on_scale);
+            let look = Look { round: number, value: scaled(value), bounds, decisive, units: round.units };
             track.look(&look, self.margin);
         }
     }

@@ -18,16 +18,25 @@ const STEPS_MAX: u32 = 60;
 /// Bets are those of sweeps that are planned now.
 #[must_use]
 pub fn bounds(units: &[Unit], population: Option<Population>, level: f64) -> Interval {
-    bounds_of(Bets::of(Rules::NOW), units, population, level)
+    let [bounds] = bounds_of(Bets::of(Rules::NOW), units, population, [level]);
+    bounds
 }
 
-/// Confidence bounds as [`bounds`] computes them, with the given `bets`.
-pub(crate) fn bounds_of(bets: &Bets, units: &[Unit], population: Option<Population>, level: f64) -> Interval {
+/// Confidence bounds at each of `levels` as [`bounds`] computes them, with the given `bets`.
+pub(crate) fn bounds_of<const LEVELS: usize>(
+    bets: &Bets,
+    units: &[Unit],
+    population: Option<Population>,
+    levels: [f64; LEVELS],
+) -> [Interval; LEVELS] {
     let mirrored: Vec<Unit> = units.iter().map(|unit| unit.mirrored()).collect();
     let (least, most) = (certain(units, population), 1.0 - certain(&mirrored, population));
-    let (low, high) = (lower(bets, units, population, level), 1.0 - lower(bets, &mirrored, population, level));
-    // An improbable order may have excluded what is certain by now.
-    Interval { low: low.min(most).max(least), high: high.max(least).min(most) }.in_order()
+    let (draws, of_mirrored) = (Draws::new(units, population), Draws::new(&mirrored, population));
+    levels.map(|level| {
+        let (low, high) = (lower(bets, &draws, level), 1.0 - lower(bets, &of_mirrored, level));
+        // An improbable order may have excluded what is certain by now.
+        Interval { low: low.min(most).max(least), high: high.max(least).min(most) }.in_order()
+    })
 }
 
 /// The mean is at least this, whatever the units that were not drawn are.
@@ -35,8 +44,7 @@ fn certain(units: &[Unit], population: Option<Population>) -> f64 {
     population.map_or(0.0, |all| units.iter().map(|unit| unit.low).sum::<f64>() / all.weight)
 }
 
-fn lower(bets: &Bets, units: &[Unit], population: Option<Population>, level: f64) -> f64 {
-    let draws = Draws::new(units, population);
+fn lower(bets: &Bets, draws: &Draws<'_>, level: f64) -> f64 {
     let threshold = -libm::log(level);
     let beyond = |m: f64| draws.log_capital(bets, m) - threshold;
     // Nothing more can be excluded at 0, and no bet gains at 1.

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Digest, EndpointName, Judge, ModelRef, json_bytes};
+use crate::{Digest, EndpointName, Judge, Margin, ModelRef, json_bytes};
 
 /// A second judge that is asked the same questions about a random part of the items. Estimates are corrected by how the two differ there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,18 +17,29 @@ pub struct Audit {
     /// Part of the items that it judges, above 0 and below 1, but at least 30 items. They are drawn by the sweep's seed: the same for all
     /// models and trials.
     pub share: f64,
+    /// Half of the interval at which a corrected value on leaderboards is known well enough, in percentage points of its scale: `2pp`. Where one
+    /// is wider, `regatta run` makes larger audits once the run is complete, and those of fewer than 50 items are made larger from the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub until: Option<Margin>,
+    /// Largest part of the items that such an audit judges, from `share` to 1. Default: 1, all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
 }
 
 impl Audit {
     /// Fewest items of a setting that are audited, as far as it has so many. Intervals over fewer cover too rarely where judges differ in a
     /// few items alone.
     pub const ITEMS_MIN: usize = 30;
+    /// Fewest items of an audit that is the first of several: fewer tell too little of how many it takes.
+    pub const FIRST_ITEMS_MIN: usize = 50;
 
     /// Number of items that are audited of so many.
     #[must_use]
     pub fn items_of(&self, items: usize) -> usize {
         let wanted = (self.share * items as f64).ceil() as usize;
-        wanted.max(Self::ITEMS_MIN).min(items)
+        let least = if self.until.is_some() { Self::FIRST_ITEMS_MIN } else { Self::ITEMS_MIN };
+        wanted.max(least).min(items)
     }
 
     /// The name under which audited sessions wait for verdicts of both `judge` and the audit's judge.
@@ -52,6 +63,19 @@ mod tests {
         let audit = read("{ judge: a/b, share: 0.1 }").unwrap();
         let audited = [0, 20, 30, 200, 301, 1000].map(|items| audit.items_of(items));
         assert_eq!(audited, [0, 20, 30, 30, 31, 100]);
+        let first = read("{ judge: a/b, share: 0.1, until: 2pp, at_most: 0.5 }").unwrap();
+        let audited = [0, 20, 30, 200, 301, 1000].map(|items| first.items_of(items));
+        assert_eq!(audited, [0, 20, 30, 50, 50, 100], "others follow, by how well these are known");
+    }
+
+    #[test]
+    fn an_audit_without_an_end_is_written_as_it_was_before_there_were_such() {
+        let audit = read("{ judge: a/b, share: 0.1 }").unwrap();
+        assert_eq!(serde_json::to_string(&audit).unwrap(), r#"{"judge":"a/b","share":0.1}"#);
+        let audit = read("{ judge: a/b, share: 0.1, until: 2pp, at_most: 0.5 }").unwrap();
+        let written = serde_json::to_string(&audit).unwrap();
+        assert_eq!(written, r#"{"judge":"a/b","share":0.1,"until":"2pp","at_most":0.5}"#);
+        assert_eq!(serde_json::from_str::<Audit>(&written).unwrap(), audit);
     }
 
     #[test]
@@ -64,7 +88,8 @@ mod tests {
 
     #[test]
     fn unknown_fields_of_an_audit_are_refused() {
-        assert!(read("{ judge: a/b, share: 0.1, until: 0.05 }").unwrap_err().contains("until"));
+        assert!(read("{ judge: a/b, share: 0.1, till: 2pp }").unwrap_err().contains("till"));
+        assert!(read("{ judge: a/b, share: 0.1, until: 5% }").unwrap_err().contains("as 2pp"));
         assert!(read("{ judge: a/b }").unwrap_err().contains("share"));
     }
 }

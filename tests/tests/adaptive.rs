@@ -265,6 +265,66 @@ async fn a_replay_buys_the_same_sessions_and_ends_with_the_same_sequences() {
     assert_eq!(found(&place("first")), found(&place("again")));
 }
 
+/// Starts models that are simulated over the miniature of WorFBench, at `address`.
+async fn simulate(address: &str) -> Process {
+    let mut simulate = regatta().unwrap();
+    simulate.args(["simulate", "llm", "--listen", address]);
+    simulate.args(["--data", &format!("worfbench={}", workspace().join("examples/data/worfbench").display())]);
+    Process::start_and_read(simulate).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deployment_that_lacks_money_or_a_model_for_a_round_says_so_and_a_resume_ends_as_one_process_would() {
+    let deployment = Deployment::new().await.unwrap();
+    let folder = deployment.folder.path();
+    let server = simulate("127.0.0.1:0").await;
+    let endpoint = |limits: &str| {
+        let url = &server.first_line;
+        format!("{{ kind: openai, base_url: '{url}', api_key_env: none, identify_sessions: true{limits} }}")
+    };
+    let one_at_once = endpoint(", limits: { concurrency: 1 }");
+    let whole = folder.join("whole");
+    let output = run(&spec(folder, "whole", DECIDE, &one_at_once), &whole, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let cost = summary(&whole)["decided"]["cost"]["known"].as_u64().unwrap();
+    let _coordinator = deployment.start("coordinator").await.unwrap();
+    let _worker = deployment.start("worker").await.unwrap();
+    let _scorer = deployment.start("scorer").await.unwrap();
+
+    let budget = format!("{DECIDE}\nbudget_usd: {}", 0.6 * cost as f64 / 1e9);
+    let id = deployment.submit(&spec(folder, &unique_name("poor"), &budget, &one_at_once)).await.unwrap();
+    let (code, stopped) = deployment.finish(&id).await.unwrap();
+    assert_eq!((code, summary(&stopped)["decided"]["ended"].as_str()), (Some(3), Some("budget")));
+    let spent = summary(&stopped)["decided"]["cost"]["known"].as_u64().unwrap();
+    assert!(spent > 0 && 10 * spent <= 6 * cost + 10, "{spent} of {cost}");
+    let resumed = deployment.run(&["resume", &id, "--budget", "+5"]).await.unwrap();
+    assert!(resumed.status.success(), "{}", text(&resumed.stderr));
+    let (code, ended) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    assert_eq!(found(&ended), found(&whole));
+
+    let address = free_address().await.unwrap().to_string();
+    let torn = spec(folder, &unique_name("torn"), DECIDE, &endpoint(""));
+    let there = format!(
+        "  there: {{ kind: openai, base_url: 'http://{address}/v1', api_key_env: none, identify_sessions: true, \
+         retries: {{ attempts: 3, base_delay_ms: 1, max_delay_ms: 5 }} }}\nmodels:\n"
+    );
+    let written = std::fs::read_to_string(&torn).unwrap();
+    let written = written.replace("sim/noisy-0.9", "there/noisy-0.9").replace("models:\n", &there);
+    std::fs::write(&torn, written).unwrap();
+    let id = deployment.submit(&torn).await.unwrap();
+    let (code, stopped) = deployment.finish(&id).await.unwrap();
+    assert_eq!((code, summary(&stopped)["decided"]["ended"].as_str()), (Some(4), Some("unmeasured")));
+    let _there = simulate(&address).await;
+    deployment.resume(&id).await.unwrap();
+    let (code, ended) = deployment.finish(&id).await.unwrap();
+    assert_eq!(code, Some(0));
+    let embedded = folder.join("embedded");
+    let output = run(&torn, &embedded, &[]).await;
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(found(&ended), found(&embedded));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deployment_whose_roles_are_killed_between_rounds_buys_the_same_sessions_as_one_process() {
     let deployment = Deployment::new().await.unwrap();

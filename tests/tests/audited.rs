@@ -298,6 +298,88 @@ async fn an_audits_judge_that_is_away_takes_nothing_from_the_run_and_rescoring_a
     assert_eq!(read(&to, "results.jsonl"), read(&plain, "results.jsonl"));
 }
 
+/// Runs `spec`, whose audit grows, into the directory `run`; what it said, and the directories of the run and of its further rounds.
+async fn run_and_audit(spec: &Path, directory: &Path) -> (String, Vec<PathBuf>) {
+    let said = run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    let later = (2..20).map(|round| directory.with_file_name(format!("run-audited-{round}")));
+    (said, std::iter::once(directory.to_owned()).chain(later.take_while(|later| later.exists())).collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_with_larger_audits_until_its_values_are_known_as_well_as_its_spec_asks() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let spec = written(folder, "growing", &AUDIT.replace("share: 0.2", "share: 0.2, until: 8pp"));
+    let (said, rounds) = run_and_audit(&spec, &folder.join("run")).await;
+    let words = format!("every corrected value is known to ±8pp; {} rounds, cost $", rounds.len());
+    assert!(said.contains(&words), "{words}: {said}");
+    let summaries: Vec<Value> = rounds.iter().map(|round| document(round, "summary.json")).collect();
+    let [first, .., last] = summaries.as_slice() else { unreachable!("fifty items are too few: {said}") };
+    assert_eq!(number(&first["audits"][0]["audited"]), 200.0, "fifty items, though the share is of forty");
+    assert!(widest(first) > 0.08 && widest(last) <= 0.08, "{} {}", widest(first), widest(last));
+    for round in &rounds {
+        assert_eq!(
+            read(round, "results.jsonl"),
+            read(&rounds[0], "results.jsonl"),
+            "the sessions are those of the run"
+        );
+    }
+
+    // Two models in two trials.
+    let items = number(&last["audits"][0]["audited"]) / 4.0;
+    let share = format!("share: {}", (items - 0.5) / ITEMS as f64);
+    let whole = written(folder, "whole", &AUDIT.replace("share: 0.2", &share));
+    run(&["run", whole.to_str().unwrap(), "--output", folder.join("whole").to_str().unwrap()]).await;
+    let whole = document(&folder.join("whole"), "summary.json");
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        assert_eq!(headline(&whole, model)["audited"], headline(last, model)["audited"], "{model}");
+    }
+    assert_eq!(last["judging"]["cost"], whole["judging"]["cost"], "nothing was asked twice");
+
+    // The same command finds everything done, and says so again.
+    let before: Vec<String> = rounds.iter().map(|round| read(round, "summary.json")).collect();
+    let (again, found) = run_and_audit(&spec, &folder.join("run")).await;
+    assert!(again.contains(&words), "{words}: {again}");
+    assert_eq!(found, rounds);
+    assert_eq!(rounds.iter().map(|round| read(round, "summary.json")).collect::<Vec<_>>(), before);
+
+    // Whoever was interrupted before the last round makes the same one.
+    let gone = &rounds[rounds.len() - 1];
+    std::fs::remove_dir_all(gone).unwrap();
+    let (again, found) = run_and_audit(&spec, &folder.join("run")).await;
+    assert!(again.contains(&words), "{words}: {again}");
+    assert_eq!(found, rounds);
+    let made = document(gone, "summary.json");
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        assert_eq!(headline(&made, model), headline(last, model), "{model}");
+    }
+    for part in ["audits", "judging"] {
+        assert_eq!(made[part], last[part], "{part}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_that_grows_ends_where_a_larger_one_is_not_allowed_or_would_tell_nothing_and_says_so() {
+    let growing = |further: &str| AUDIT.replace("share: 0.2", &format!("share: 0.25, until: 1pp, {further}"));
+    let exhausted = "not every corrected value is known to ±1pp, and no larger audit would tell more";
+    for (audit, words, rounds) in [
+        (growing("at_most: 0.25"), exhausted.to_owned(), 1),
+        (growing("at_most: 0.5"), format!("{exhausted}; 2 rounds, cost $"), 2),
+        // Its judge answers nothing.
+        (
+            GONE.replace("share: 0.2", "share: 0.2, until: 1pp"),
+            "the audit corrects no value on leaderboards".to_owned(),
+            1,
+        ),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let spec = written(place.path(), "growing", &audit);
+        let (said, made) = run_and_audit(&spec, &place.path().join("run")).await;
+        assert!(said.contains(&words), "{words}: {said}");
+        assert_eq!(made.len(), rounds, "{said}");
+    }
+}
+
 /// Half of the longest interval of a corrected headline in a run.
 fn widest(summary: &Value) -> f64 {
     let half = |model: &str| {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -137,7 +138,8 @@ async fn take(world: &World, oracle: &mut Oracle, sweep: &SweepId, step: &Step) 
         }
         Step::ResetDispatch => {
             let term = world.term().await;
-            assert_eq!(ledger.reset_dispatch(sweep, term).await.unwrap(), Some(oracle.reset_dispatch()));
+            let planned = ledger.reset_dispatch(sweep, Duration::ZERO, term).await.unwrap();
+            assert_eq!(planned, Some(oracle.reset_dispatch()));
         }
         Step::Record(reports) => {
             let records: Vec<_> = reports.iter().map(|(who, ending)| session_record(sweep, who, ending)).collect();

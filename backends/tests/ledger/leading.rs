@@ -61,7 +61,7 @@ pub(crate) async fn a_leader_whose_term_is_over_changes_nothing(world: World) {
 
     assert!(!ledger.claim_shard(&sweep, ShardIndex(1), 0, old).await.unwrap());
     assert!(!ledger.confirm_shard(&sweep, ShardIndex(0), 2, old).await.unwrap());
-    assert_eq!(ledger.reset_dispatch(&sweep, old).await.unwrap(), None);
+    assert_eq!(ledger.reset_dispatch(&sweep, LONG, old).await.unwrap(), None);
     assert!(!ledger.plan_shards_again(&sweep, CellIndex(0), &[ShardIndex(0)], 0, old).await.unwrap());
     assert!(!ledger.release(&sweep, &[(CellIndex(0), 9)], 0, old).await.unwrap());
     assert!(!ledger.begin_tabulating(&sweep, 0, Some(BUDGET), None, old).await.unwrap());

@@ -140,6 +140,7 @@ conformance![
     silence::no_question_is_silent_while_a_worker_holds_some_that_it_does_not_name,
     silence::a_question_is_in_doubt_until_it_is_confirmed_or_a_worker_tells_of_it,
     silence::silent_questions_are_released_by_who_leads_unless_somebody_told_of_them,
+    silence::with_what_was_dispatched_the_questions_are_released_that_were_silent_and_no_others,
     judging::judges_costs_are_counted_once_an_attempt,
     judging::each_judge_has_its_own_costs,
     judging::of_two_scorers_with_the_same_judge_report_one_counts,

@@ -1,6 +1,7 @@
 //! Sweeps, shards and metrics.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures::future::join_all;
 use regatta_backends::ledger::{Created, MetricRow, NewSweep, ShardState, SweepRow};
@@ -194,7 +195,7 @@ pub(crate) async fn shards_come_in_order_by_queue_until_they_are_dispatched(worl
     assert_eq!(ledger.next_shards(&sweep, "q0", 1).await.unwrap()[0].state, ShardState::Dispatching);
     assert!(ledger.confirm_shard(&sweep, ShardIndex(0), 2, term).await.unwrap());
     assert_eq!(next("q0", 10).await, [1, 4, 5]);
-    assert_eq!(ledger.reset_dispatch(&sweep, term).await.unwrap(), Some(12));
+    assert_eq!(ledger.reset_dispatch(&sweep, Duration::ZERO, term).await.unwrap(), Some(12));
     assert_eq!(next("q0", 2).await, [0, 1]);
 }
 

@@ -171,3 +171,41 @@ pub(crate) async fn a_question_is_in_doubt_until_it_is_confirmed_or_a_worker_tel
     until_silent(ledger, &sweep, &["a", "b", "c"]).await;
     assert_eq!(in_doubt().await, all_open(&["c"]));
 }
+
+pub(crate) async fn with_what_was_dispatched_the_questions_are_released_that_were_silent_and_no_others(world: World) {
+    let (ledger, term) = (&world.ledger, world.term().await);
+    let claim = async |sweep: &SweepId, texts: &[&str]| {
+        ledger.claim_questions(sweep, &judge(), answerer(HERE), &questions(texts)).await.unwrap().questions
+    };
+    let released = at_once(
+        async |time| silent_sweep(&world, time, &["silent", "told of"]).await,
+        async |sweep| {
+            tell(ledger, sweep, true, &["told of"]).await;
+            claim(sweep, &["young"]).await;
+            ledger.reset_dispatch(sweep, WITHIN, term).await.unwrap();
+            claim(sweep, &["silent", "told of", "young"]).await
+        },
+    );
+    assert_eq!(released.await, questions(&["silent"]), "workers may have the jobs of the others");
+
+    let sweep = world.sweep("unnamed", 1, 1).await;
+    claim(&sweep, &["a"]).await;
+    let released = at_once(
+        async |_| {
+            until_silent(ledger, &sweep, &["a"]).await;
+            sweep.clone()
+        },
+        async |sweep| {
+            tell(ledger, sweep, false, &[]).await;
+            ledger.reset_dispatch(sweep, WITHIN, term).await.unwrap();
+            claim(sweep, &["a"]).await
+        },
+    );
+    assert_eq!(released.await, [], "a worker may have it that does not name it");
+
+    // Claims of before a resume are as lost as others.
+    ledger.reopen_unmeasured(&sweep, Quota::default()).await.unwrap();
+    claim(&sweep, &["b"]).await;
+    ledger.reset_dispatch(&sweep, Duration::ZERO, term).await.unwrap();
+    assert_eq!(claim(&sweep, &["a", "b"]).await, questions(&["a", "b"]));
+}

@@ -13,7 +13,7 @@ use super::{NoticeArgs, PolicyArgs, ResultArgs, SpecArgs, TraceArgs, TrustArgs};
 const ON_THIS_MACHINE: &str = "http://127.0.0.1:8080";
 
 /// Where the coordinator is.
-#[derive(Debug, Args, Clone)]
+#[derive(Debug, Args, Clone, Default)]
 pub(crate) struct ClientArgs {
     /// Address of the coordinator; http://127.0.0.1:8080 when left out
     // Not a default of the parser: whoever names no coordinator and misspells a run's directory did not mean one.

@@ -1,7 +1,8 @@
 //! The command line of `regatta rescore`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::Context;
 use clap::Args;
 use regatta_proto::{BenchmarkName, Evaluator, Margin, ModelRef};
 
@@ -52,4 +53,36 @@ pub(crate) struct RescoreArgs {
     /// Print the difference as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+impl RescoreArgs {
+    /// The rounds that are a part of the run in `directory`: whoever started that has agreed to them.
+    ///
+    /// # Errors
+    /// When the directory has a name that is not text.
+    pub(crate) fn of_run(
+        directory: &Path,
+        prices: Option<PathBuf>,
+        policy: Option<PathBuf>,
+        trust: bool,
+    ) -> anyhow::Result<Self> {
+        let run = directory.to_str().context("the directory of the run has a name that is not text")?.to_owned();
+        Ok(Self {
+            run,
+            client: ClientArgs::default(),
+            evaluator: Vec::new(),
+            judge: None,
+            spec: None,
+            data: Vec::new(),
+            benchmark: None,
+            output: None,
+            yes: true,
+            budget: None,
+            until: None,
+            prices,
+            policy: PolicyArgs { file: policy },
+            trust: TrustArgs { trust },
+            json: false,
+        })
+    }
 }

@@ -2,7 +2,7 @@
 //! in the old run changes.
 
 mod difference;
-mod until;
+pub(crate) mod until;
 mod wish;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +15,8 @@ use regatta_backends::{AttemptRow, SessionRow};
 use regatta_catalog::{StoredTranscript, Sweep};
 use regatta_coordinator::{JudgeCalls, Resumption};
 use regatta_proto::{
-    Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepLock, SweepState,
-    Transcript, WorkerId,
+    Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepLock, SweepSpec,
+    SweepState, Transcript, WorkerId,
 };
 use regatta_scorer::{Bill, Rescoring};
 use tempfile::TempDir;
@@ -48,7 +48,12 @@ const CHANGES: &str = "rescored.json";
 const NOT_AGREED: u8 = 2;
 
 pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
-    if let Some(wanted) = args.until {
+    let wanted = args.until;
+    let grows = match (&wanted, &args.spec) {
+        (None, Some(spec)) => until::grows(spec).map_err(bad_configuration)?,
+        (wanted, _) => wanted.is_some(),
+    };
+    if grows {
         return until::run(args, wanted).await;
     }
     let Some(rescored) = once(&args, None).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
@@ -63,6 +68,8 @@ struct Round<'r> {
     shares: &'r Shares,
     /// Directory of the run that the first round has scored; `None` in that round.
     first: Option<&'r Path>,
+    /// Budget of the run that the rounds are a part of, its sessions included.
+    budget: Option<f64>,
 }
 
 /// A run that was scored again.
@@ -118,6 +125,7 @@ async fn once(args: &RescoreArgs, round: Option<Round<'_>>) -> anyhow::Result<Op
         }
         check_judges(&loaded.spec, &rights.policy)?;
     }
+    let of_run = round.and_then(|round| round.budget);
     if calls > 0 && !args.yes && args.budget.is_none() {
         output::note("nothing was asked; ask with --yes, or for at most so many dollars with --budget");
         return Ok(None);
@@ -125,7 +133,7 @@ async fn once(args: &RescoreArgs, round: Option<Round<'_>>) -> anyhow::Result<Op
     // A budget is of the whole sweep, and what its sessions have cost already counts.
     let loaded = match args.budget {
         Some(dollars) => wish::with_budget(loaded, spent, dollars)?,
-        None => loaded,
+        None => Loaded { spec: SweepSpec { budget_usd: of_run, ..loaded.spec }, ..loaded },
     };
     let state = conclude(args, &old, loaded, &directory, first.is_some()).await?;
     let difference = Difference::between(first.unwrap_or(&place.directory), &directory)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use regatta_coordinator::Resumption;
 
-use crate::args::{ResumeArgs, RunArgs, SpecArgs};
+use crate::args::{RescoreArgs, ResumeArgs, RunArgs, SpecArgs};
 use crate::client::Client;
 use crate::embedded::Embedded;
 use crate::exit::BadConfiguration;
@@ -118,5 +118,7 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
         preflight::before_sessions(&run, &sweep, &leaving).await?;
     }
     let executed = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await;
-    super::run::finish(&run, &sweep, directory, executed, args.result, &ending, &leaving).await
+    let code = super::run::finish(&run, &sweep, directory, executed, args.result, &ending, &leaving).await?;
+    let rounds = || RescoreArgs::of_run(directory, None, args.policy.file.clone(), args.trust.trust);
+    super::run::audit_further(run, &sweep, rounds, code).await
 }

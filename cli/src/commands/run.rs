@@ -13,7 +13,8 @@ use regatta_report::Summary;
 use tokio_util::sync::CancellationToken;
 
 use super::check::Planned;
-use crate::args::{ResultArgs, RunArgs};
+use super::rescore::until;
+use crate::args::{RescoreArgs, ResultArgs, RunArgs};
 use crate::benchmarks::BENCHMARKS;
 use crate::embedded::{Embedded, Fewer};
 use crate::exit::of_state;
@@ -61,7 +62,31 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     }
     let executed = run.execute(&sweep, Resumption::default(), &leaving).await;
     stop.cancel();
-    finish(&run, &sweep, &directory, executed, args.result, &ending, &leaving).await
+    let code = finish(&run, &sweep, &directory, executed, args.result, &ending, &leaving).await?;
+    let rounds = || RescoreArgs::of_run(&directory, args.spec.prices, args.policy.file, false);
+    audit_further(run, &sweep, rounds, code).await
+}
+
+/// Makes the larger audits that the spec of a complete run asks for, and turns their end into an exit code; `code` where there is nothing to make.
+pub(crate) async fn audit_further(
+    run: Embedded,
+    sweep: &Sweep,
+    rounds: impl FnOnce() -> anyhow::Result<RescoreArgs>,
+    code: ExitCode,
+) -> anyhow::Result<ExitCode> {
+    let mut audits = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.audit.as_ref());
+    if !audits.any(|audit| audit.until.is_some()) {
+        return Ok(code);
+    }
+    // What a resume measures would be missing in audits of before it.
+    if run.state(sweep).await? != SweepState::Complete {
+        output::note("its audits are made larger, should they have to be, once the run is complete");
+        return Ok(code);
+    }
+    // They open its stores themselves.
+    drop(run);
+    let further = Box::pin(until::go_on(rounds()?, &sweep.lock)).await?;
+    Ok(further.unwrap_or(code))
 }
 
 /// Plans the sweep of `loaded`, looks for what cannot work, and lets it take the place of the one that the directory has. Returns it, and `true` if the

@@ -50,6 +50,7 @@ impl Coordinator {
             if self.config.queue_survives {
                 refusals::refuse_commands(&submission)?;
                 refusals::refuse_paths(&submission)?;
+                refusals::refuse_growing_audits(&submission)?;
                 check_data(&submission.data, self.recorded_bytes(&submission).await?)?;
                 self.refer_to_files(&submission, owner).await?;
                 if let Some(most) = self.config.data_memory {

@@ -64,7 +64,8 @@ impl Coordinator {
         }
         self.open_accounts(&sweep, row.budget).await?;
         if !self.config.queue_survives && running && !self.is_ours(&row.id) {
-            self.forget_dispatch(&sweep, term).await?;
+            // Whatever was claimed is in a queue that is gone with its process.
+            self.forget_dispatch(&sweep, Duration::ZERO, term).await?;
             self.adopt(&row.id);
         }
         if !running {

@@ -103,6 +103,13 @@ async fn without_a_token_neither_another_name_of_this_machine_nor_a_page_of_anot
     assert_eq!(ask(Method::POST, &cancel, "origin", "http://127.0.0.1:8080").await, 204);
 }
 
+/// The benchmark of `submission` with an audit.
+fn with_audit(submission: &serde_json::Value, audit: serde_json::Value) -> serde_json::Value {
+    let mut benchmark = submission["spec"]["benchmarks"]["worfbench"].clone();
+    benchmark["audit"] = audit;
+    benchmark
+}
+
 #[tokio::test]
 async fn a_spec_that_does_not_fit_is_refused_with_the_field() {
     let stage = Stage::set().await;
@@ -111,6 +118,11 @@ async fn a_spec_that_does_not_fit_is_refused_with_the_field() {
     for (pointer, value, field) in [
         ("/spec/benchmarks/worfbench/settings", serde_json::json!(["no-shot"]), "benchmarks.worfbench.settings[0]"),
         ("/spec/benchmarks/worfbench/judge", serde_json::Value::Null, "benchmarks.worfbench.judge"),
+        (
+            "/spec/benchmarks/worfbench",
+            with_audit(&good, serde_json::json!({ "judge": "sim/noisy-0.1", "share": 0.1, "until": "2pp" })),
+            "benchmarks.worfbench.audit.until",
+        ),
         ("/spec/models/0/id", serde_json::json!("nowhere/oracle"), "models[0]"),
         ("/spec/trials", serde_json::json!(0), "trials"),
         ("/spec/endpoints/sim/limits/concurrency", serde_json::json!(0), "endpoints.sim.limits.concurrency"),

@@ -284,7 +284,7 @@ impl IsFollowedAfter {
         let term = lead.expect("the lease is over");
         self.ledger.quiet(&sweep.id, "moved on", true).await.unwrap();
         // Should the first have planned everything again already, this changes nothing.
-        self.ledger.reset_dispatch(&sweep.id, term).await.unwrap();
+        self.ledger.reset_dispatch(&sweep.id, Duration::ZERO, term).await.unwrap();
         assert!(self.ledger.claim_shard(&sweep.id, ShardIndex(0), 0, term).await.unwrap());
         let jobs = all_jobs(sweep);
         let count = jobs.len() as u32;

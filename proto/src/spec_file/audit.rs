@@ -17,6 +17,18 @@ pub(super) fn check_audit(place: &str, benchmark: &BenchmarkSpec, spec: &SweepSp
             format!("must be above 0 and below 1, is {}; to judge everything, name the judge as `judge`", audit.share),
         );
     }
+    if audit.until.is_some_and(|until| until.part() <= 0.0) {
+        return field(format!("{place}.until"), "must be above 0pp: no number of audits makes a value exact".into());
+    }
+    if let Some(most) = audit.at_most {
+        let place = format!("{place}.at_most");
+        if audit.until.is_none() {
+            return field(place, "is of audits that grow, and this one does not; write `until` too, as 2pp".into());
+        }
+        if !(audit.share..=1.0).contains(&most) {
+            return field(place, format!("must be {} (share) to 1, is {most}", audit.share));
+        }
+    }
     if audit.judge.ids() == judge.ids() && audit.judge.repeats() == judge.repeats() {
         return field(format!("{place}.judge"), format!("is the judge that it audits, {judge}; name another one"));
     }

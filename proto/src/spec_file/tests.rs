@@ -225,7 +225,11 @@ fn wrong_audits_are_errors_that_name_the_field() {
             ("share: 0.1", "share: 0"),
             ("share: 0.1", "share: 1"),
             ("share: 0.1", "share: .nan"),
-            ("share: 0.1", "until: 0.05"),
+            ("share: 0.1", "portion: 0.1"),
+            ("share: 0.1", "share: 0.1, until: 0pp"),
+            ("share: 0.1", "share: 0.1, at_most: 0.5"),
+            ("share: 0.1", "share: 0.1, until: 2pp, at_most: 0.05"),
+            ("share: 0.1", "share: 0.1, until: 2pp, at_most: 1.5"),
             (
                 "tools/oracle, share",
                 "{ panel: [sim/oracle, { id: tools/noisy-0.1, max_tokens: 100 }], rule: majority, repeats: 3 }, share"

@@ -1,5 +1,7 @@
 //! Sweeps and sessions that run again.
 
+use std::time::Duration;
+
 use regatta_proto::{Money, SweepId, SweepState};
 
 use super::{LedgerFuture, each};
@@ -52,13 +54,21 @@ impl Ledger {
     }
 
     /// Resets the dispatch of all sessions without a result, for jobs that were lost with their queue, and returns the number of sessions
-    /// that are planned again. `None` if `term` is over, which changes nothing. Questions without an answer may be claimed again. If such
-    /// jobs are alive after all, some sessions run twice, and the surplus attempts are recorded as waste.
+    /// that are planned again. `None` if `term` is over, which changes nothing. If such jobs are alive after all, some sessions run twice, and
+    /// the surplus attempts are recorded as waste.
+    ///
+    /// Questions without an answer may be claimed again, except those that were claimed, or last told of, within `silent_for`: a scorer may have
+    /// asked them since the jobs were found to be lost. With zero there are no such.
     ///
     /// # Errors
     /// When the sweep is unknown or the store fails.
-    pub fn reset_dispatch<'a>(&'a self, sweep: &'a SweepId, term: Term) -> LedgerFuture<'a, Option<u64>> {
-        each!(self.reset_dispatch(sweep, term))
+    pub fn reset_dispatch<'a>(
+        &'a self,
+        sweep: &'a SweepId,
+        silent_for: Duration,
+        term: Term,
+    ) -> LedgerFuture<'a, Option<u64>> {
+        each!(self.reset_dispatch(sweep, silent_for, term))
     }
 
     /// Forgets that workers have told of attempts and batches of the sweep: they have ended with their process. None of its sessions counts as under

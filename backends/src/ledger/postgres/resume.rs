@@ -1,5 +1,7 @@
 //! Changes by a resume.
 
+use std::time::Duration;
+
 use deadpool_postgres::{GenericClient, Transaction};
 use regatta_proto::{Cause, Money, OwnerName, SweepId, SweepState};
 
@@ -10,6 +12,7 @@ use super::planning::{number, set_budget};
 use super::pool::Fault;
 use super::removing::{refuse_removed, refuse_removed_id};
 use super::schedules::reopen_tick;
+use super::silence;
 use crate::ledger::columns::{large, parsed};
 use crate::ledger::{LedgerError, Quota, Reopened, Term};
 
@@ -82,13 +85,18 @@ async fn owed(client: &impl GenericClient, sweep: &SweepId) -> Result<Option<(Ow
     Ok(Some((parsed(owner, "sweeps.owner")?, large(row.try_get(1)?, "sessions")?)))
 }
 
-pub(super) async fn reset(tx: &Transaction<'_>, sweep: &SweepId, term: Term) -> Result<Option<u64>, Fault> {
+pub(super) async fn reset(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    silent_for: Duration,
+    term: Term,
+) -> Result<Option<u64>, Fault> {
     if !is_leading(tx, term).await? {
         return Ok(None);
     }
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
-    tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
+    silence::release_all(tx, number, silent_for).await?;
     plan_again(tx, number).await.map(Some)
 }
 

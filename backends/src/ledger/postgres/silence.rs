@@ -12,17 +12,18 @@ use super::pool::Fault;
 use crate::ledger::columns::{digest, parsed};
 use crate::ledger::{Claimed, OpenQuestion, Silence, Term};
 
-/// Condition of a row of `asked a` of a sweep of number `$1`: nobody has told of it within `$2` milliseconds, or might have without a name; it is in doubt, where `$3` asks for that. What was told
-/// in a time to come was told before the clock was put back.
+/// Condition of a row of `asked a` of a sweep of number `$1`: nobody has told of it within `$2` milliseconds, or might have without a name. What was told in a time to come was told before
+/// the clock was put back.
 const IS_SILENT: &str = "(coalesce(a.told_at, a.asked_at) < clock_timestamp() - $2 * interval '1 millisecond'
           OR coalesce(a.told_at, a.asked_at) > clock_timestamp() + interval '1 minute')
-     AND (a.is_doubtful OR NOT $3)
-     AND a.generation = (SELECT generation FROM sweeps WHERE number = $1)
      AND NOT EXISTS (
          SELECT 1 FROM held h
          WHERE h.sweep = $1 AND h.kind = 'questions' AND h.named_at IS DISTINCT FROM h.told_at
            AND h.told_at >= clock_timestamp() - $2 * interval '1 millisecond'
            AND h.told_at <= clock_timestamp() + interval '1 minute')";
+/// Condition of such a row beside [`IS_SILENT`]: it was claimed since the last resume, and is in doubt, where `$3` asks for that.
+const IS_ASKED_FOR: &str =
+    "(a.is_doubtful OR NOT $3) AND a.generation = (SELECT generation FROM sweeps WHERE number = $1)";
 
 fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
@@ -39,7 +40,7 @@ pub(super) async fn silent(
     let select = client
         .prepare_cached(&format!(
             "SELECT a.judge, a.question FROM asked a
-             WHERE a.sweep = $1 AND a.judge = ANY ($4) AND {IS_SILENT} ORDER BY a.judge, a.question LIMIT $5"
+             WHERE a.sweep = $1 AND a.judge = ANY ($4) AND {IS_SILENT} AND {IS_ASKED_FOR} ORDER BY a.judge, a.question LIMIT $5"
         ))
         .await?;
     let judges = column(judges, ToString::to_string);
@@ -107,7 +108,7 @@ pub(super) async fn release(
     let delete = tx
         .prepare_cached(&format!(
             "DELETE FROM asked a USING UNNEST($4::text[], $5::bytea[]) AS u (judge, question)
-             WHERE a.sweep = $1 AND a.judge = u.judge AND a.question = u.question AND {IS_SILENT}"
+             WHERE a.sweep = $1 AND a.judge = u.judge AND a.question = u.question AND {IS_SILENT} AND {IS_ASKED_FOR}"
         ))
         .await?;
     let judges = column(questions, |open| open.judge.to_string());
@@ -115,4 +116,11 @@ pub(super) async fn release(
     Ok(Some(
         tx.execute(&delete, &[&number, &milliseconds(silence.within), &silence.in_doubt, &judges, &digests]).await?,
     ))
+}
+
+/// Releases all questions of the sweep of this number about which there is silence, whenever they were claimed.
+pub(super) async fn release_all(tx: &Transaction<'_>, sweep: i64, within: Duration) -> Result<(), Fault> {
+    let delete = tx.prepare_cached(&format!("DELETE FROM asked a WHERE a.sweep = $1 AND {IS_SILENT}")).await?;
+    tx.execute(&delete, &[&sweep, &milliseconds(within)]).await?;
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Questions, verdicts, and the sessions that wait for them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 
 use bytes::Bytes;
 use regatta_proto::{Answerer, CellIndex, CostSum, Digest, ItemIndex, ModelRef, SweepId, Usage, Verdict};
@@ -119,7 +120,7 @@ pub(super) fn release(
     Ok(())
 }
 
-/// Deletes claims of the present generation, and returns how many there were.
+/// Deletes claims, and returns how many there were.
 fn delete(tx: &Transaction<'_>, sweep: &SweepId, claims: &[OpenQuestion]) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
     let mut forget = tx.prepare_cached("DELETE FROM asked WHERE sweep = ?1 AND judge = ?2 AND question = ?3")?;
@@ -137,12 +138,23 @@ pub(super) fn silent(
     presence: &Presence,
     silence: Silence,
 ) -> Result<Vec<OpenQuestion>, Fault> {
+    silent_since(tx, sweep, presence, silence, generation(tx, sweep)?)
+}
+
+/// The same of claims since the resume of number `generation`; 0 for all of them.
+fn silent_since(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    presence: &Presence,
+    silence: Silence,
+    generation: u32,
+) -> Result<Vec<OpenQuestion>, Fault> {
     if presence.is_judging_without_names(sweep, silence.within) {
         return Ok(Vec::new());
     }
-    let (number, generation) = (number(tx, sweep)?, generation(tx, sweep)?);
+    let number = number(tx, sweep)?;
     let mut select = tx.prepare_cached(
-        "SELECT judge, question FROM asked WHERE sweep = ?1 AND generation = ?2 ORDER BY judge, question",
+        "SELECT judge, question FROM asked WHERE sweep = ?1 AND generation >= ?2 ORDER BY judge, question",
     )?;
     let mut rows = select.query(params![number, generation])?;
     let mut silent = Vec::new();
@@ -166,6 +178,18 @@ pub(super) fn release_silent(
     let silent: BTreeSet<OpenQuestion> = silent(tx, sweep, presence, silence)?.into_iter().collect();
     let still: Vec<OpenQuestion> = questions.iter().filter(|open| silent.contains(open)).cloned().collect();
     delete(tx, sweep, &still)
+}
+
+/// Releases all questions about which there is silence, whenever they were claimed.
+pub(super) fn release_all_silent(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    presence: &Presence,
+    within: Duration,
+) -> Result<(), Fault> {
+    let silent = silent_since(tx, sweep, presence, Silence { within, in_doubt: false }, 0)?;
+    delete(tx, sweep, &silent)?;
+    Ok(())
 }
 
 pub(super) fn has_stale(tx: &Transaction<'_>, sweep: &SweepId) -> Result<bool, Fault> {

@@ -1,11 +1,15 @@
 //! Changes by a resume.
 
+use std::time::Duration;
+
 use regatta_proto::{Cause, Money, OwnerName, SweepId, SweepState};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::attempts::Deltas;
 use super::identity::{charge, check_charge};
+use super::judging::release_all_silent;
 use super::planning::{number, set_budget};
+use super::presence::Presence;
 use super::removing::refuse_removed;
 use super::schedules::reopen_tick;
 use super::thread::Fault;
@@ -79,9 +83,14 @@ fn owed(tx: &Transaction<'_>, sweep: &SweepId) -> Result<Option<(OwnerName, u64)
     Ok(Some((parsed(&owner, "sweeps.owner")?, large(sessions, "sessions")?)))
 }
 
-pub(super) fn reset(tx: &Transaction<'_>, sweep: &SweepId) -> Result<u64, Fault> {
+pub(super) fn reset(
+    tx: &Transaction<'_>,
+    sweep: &SweepId,
+    presence: &Presence,
+    silent_for: Duration,
+) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
-    tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
+    release_all_silent(tx, sweep, presence, silent_for)?;
     plan_again(tx, number)
 }
 

@@ -1,16 +1,17 @@
-//! `regatta rescore --until`: an audit that grows until the values that it corrects are known well enough.
+//! An audit that grows until the values that it corrects are known well enough: `regatta rescore --until`, and the end of a run whose spec asks for it.
 //!
 //! Each round scores the run of the round before, with a larger audit. An audit draws the items with the lowest digests, so that a larger one has
 //! the smaller one in it: what was asked before is known, and the rounds buy what one audit of the last size would have bought. Each has the bills
 //! of those before it in its own, so that the last one says what its verdicts have cost, and a budget is of all together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_deciding::further_audits;
-use regatta_proto::{BenchmarkName, CostSum, Margin, SweepLock, SweepSpec, SweepState};
+use regatta_proto::{Audit, BenchmarkName, CostSum, Margin, SweepLock, SweepSpec, SweepState};
 use regatta_report::{AuditedNumber, Measures, Summary};
 
 use super::{NOT_AGREED, Place, Rescored, Round, once};
@@ -18,17 +19,36 @@ use crate::args::RescoreArgs;
 use crate::exit::{BadConfiguration, of_state};
 use crate::output;
 
-/// Items of a setting that the first round audits, at least: fewer tell too little of how many it takes.
-const FIRST_ITEMS: u32 = 50;
 /// Share of an audit of everything, because that of a spec is below 1.
 const ALL: f64 = 1.0 - 1e-9;
+
+/// Precision to which values are to be known.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    /// What the command line says of all audits, instead of their specs.
+    everywhere: Option<Margin>,
+}
+
+impl Wanted {
+    /// Half of the longest interval of a value that `audit` corrects; `None` for an audit that is to stay as large as it is.
+    fn of(self, audit: &Audit) -> Option<Margin> {
+        self.everywhere.or(audit.until)
+    }
+
+    /// All margins of `lock`, as ±2pp.
+    fn shown(self, lock: &SweepLock) -> String {
+        let audits = lock.benchmarks.values().filter_map(|benchmark| benchmark.audit.as_ref());
+        let margins: BTreeSet<String> = audits.filter_map(|audit| Some(format!("±{}", self.of(audit)?))).collect();
+        margins.into_iter().collect::<Vec<_>>().join(" or ")
+    }
+}
 
 /// Shares of the items that audits of a round draw.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shares {
     /// The shares of the spec, but not too few items to go on from.
     First,
-    /// By benchmark.
+    /// By benchmark; those of the spec where there is none.
     Next(BTreeMap<BenchmarkName, f64>),
 }
 
@@ -45,8 +65,9 @@ impl Shares {
             match self {
                 Self::First => {
                     let counts = lock.benchmarks.get(name).into_iter().flat_map(|of| of.items.values());
-                    let least = counts.map(|items| f64::from(FIRST_ITEMS) / f64::from(*items)).fold(0.0, f64::max);
-                    audit.share = audit.share.max(least).min(ALL);
+                    let least =
+                        counts.map(|items| Audit::FIRST_ITEMS_MIN as f64 / f64::from(*items)).fold(0.0, f64::max);
+                    audit.share = audit.share.max(least).min(audit.at_most.unwrap_or(ALL)).min(ALL);
                 }
                 Self::Next(shares) => audit.share = shares.get(name).copied().unwrap_or(audit.share),
             }
@@ -70,67 +91,172 @@ enum Growth {
     Exhausted,
 }
 
-/// Rescores in rounds until half of the interval of each corrected value is at most `wanted`, or everything is audited, or the budget is used.
+/// Money that rounds may take.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    /// So many dollars for judges, of all rounds together.
+    Judges(Option<f64>),
+    /// The budget of a run, its sessions and first audit included.
+    Run(Option<f64>),
+}
+
+impl Limit {
+    fn is_used(self, summary: &Summary) -> bool {
+        let (limit, used) = match self {
+            Self::Judges(dollars) => (dollars, summary.judging.cost),
+            Self::Run(dollars) => (dollars, summary.cost()),
+        };
+        limit.is_some_and(|dollars| dollars <= used.known.dollars())
+    }
+
+    /// Budget of each round, where it is none of the command line.
+    const fn of_run(self) -> Option<f64> {
+        match self {
+            Self::Judges(_) => None,
+            Self::Run(dollars) => dollars,
+        }
+    }
+}
+
+/// Rounds that are being made.
+struct Rounds {
+    args: RescoreArgs,
+    wanted: Wanted,
+    limit: Limit,
+    shares: Shares,
+    /// Number of rounds so far; a run whose own audit was the first is one.
+    made: u32,
+    /// The run that they begin with, and the directory that later ones are named after.
+    begun: Option<(Place, PathBuf)>,
+}
+
+/// Rescores in rounds until half of the interval of each corrected value is at most `wanted` or, without that, what its spec says; or everything that
+/// may be is audited, or the budget is used.
 ///
 /// # Errors
 /// When a round fails, or the first directory has no name that later ones could have with their number.
-pub(super) async fn run(mut args: RescoreArgs, wanted: Margin) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: RescoreArgs, wanted: Option<Margin>) -> anyhow::Result<ExitCode> {
     // Before anything is paid for.
     if let Some(first) = args.output.as_deref() {
         numbered(first, 2)?;
     }
-    let (mut shares, mut rounds) = (Shares::First, 0_u32);
-    let mut begun: Option<(Place, PathBuf)> = None;
-    loop {
-        let first = begun.as_ref().map(|(from, _)| from.directory.as_path());
-        let round = Round { shares: &shares, first };
-        let Some(rescored) = once(&args, Some(round)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
-        rounds += 1;
-        let summary = Summary::from_json(&read(&rescored.directory, "summary.json")?)?;
-        let spent = summary.judging.cost;
-        let growth = match rescored.state {
-            SweepState::Complete | SweepState::Incomplete => {
-                let measures = Measures::from_json(&read(&rescored.directory, "measures.json")?)?;
-                growth(&summary, &measures, &rescored.lock, wanted.part())?
-            }
-            SweepState::Running | SweepState::Tabulating | SweepState::StoppedByBudget | SweepState::Cancelled => {
-                let why = format!("{} before every value was known to ±{wanted}", rescored.state);
-                return Ok(end(&rescored, &why, rounds, spent));
-            }
-        };
-        let next = match growth {
-            Growth::Enough => {
-                let why = format!("every corrected value is known to ±{wanted}");
-                return Ok(end(&rescored, &why, rounds, spent));
-            }
-            Growth::Exhausted => {
-                let why =
-                    format!("not every corrected value is known to ±{wanted}, and no larger audit would tell more");
-                return Ok(end(&rescored, &why, rounds, spent));
-            }
-            Growth::More(next) => next,
-        };
-        if args.budget.is_some_and(|dollars| dollars <= spent.known.dollars()) {
-            tell(&rescored, &format!("the budget is used before every value is known to ±{wanted}"), rounds, spent);
-            return Ok(of_state(SweepState::StoppedByBudget));
-        }
-        let Rescored { from, directory, .. } = rescored;
-        args.run = directory.to_str().context("the directory of a run has a name that is not text")?.to_owned();
-        let (_, first) = begun.get_or_insert((from, directory));
-        args.output = Some(numbered(first, rounds + 1)?);
-        shares = Shares::Next(next);
+    let (wanted, limit) = (Wanted { everywhere: wanted }, Limit::Judges(args.budget));
+    // Audits whose spec says so are large enough from the start, and others are to stay as they are.
+    let shares = if wanted.everywhere.is_some() { Shares::First } else { Shares::Next(BTreeMap::new()) };
+    Rounds { args, wanted, limit, shares, made: 0, begun: None }.make().await
+}
+
+/// `true` if the spec in the file `path` has audits that grow.
+///
+/// # Errors
+/// When the file is no spec.
+pub(super) fn grows(path: &Path) -> anyhow::Result<bool> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("failed to read the spec {}", path.display()))?;
+    let spec = crate::spec::parse(&text).with_context(|| path.display().to_string())?;
+    Ok(spec.benchmarks.values().any(|benchmark| benchmark.audit.as_ref().is_some_and(|audit| audit.until.is_some())))
+}
+
+/// Goes on with the audits of the complete run in the directory of `args`, whose own ones are the first round, until its values are known as well as
+/// its spec asks for. `None` where they are, or no audit would change that.
+///
+/// # Errors
+/// When a round fails.
+pub(crate) async fn go_on(mut args: RescoreArgs, lock: &SweepLock) -> anyhow::Result<Option<ExitCode>> {
+    let wanted = Wanted { everywhere: None };
+    let known = wanted.shown(lock);
+    if known.is_empty() {
+        return Ok(None);
     }
+    let directory = PathBuf::from(&args.run);
+    let summary = Summary::from_json(&read(&directory, "summary.json")?)?;
+    let measures = Measures::from_json(&read(&directory, "measures.json")?)?;
+    let limit = Limit::Run(lock.budget_usd);
+    let shares = match growth(&summary, &measures, lock, wanted) {
+        Ok(Growth::More(shares)) => shares,
+        Ok(Growth::Enough) => {
+            output::note(&format!("every corrected value is known to {known}"));
+            return Ok(None);
+        }
+        Ok(Growth::Exhausted) => {
+            output::note(&exhausted(&known));
+            return Ok(None);
+        }
+        // The run is complete, whatever its audits are worth.
+        Err(nothing) => {
+            output::note(&format!("{nothing:#}"));
+            return Ok(None);
+        }
+    };
+    if limit.is_used(&summary) {
+        output::note(&format!("the budget is used before every value is known to {known}"));
+        return Ok(Some(of_state(SweepState::StoppedByBudget)));
+    }
+    let mut audited = directory.file_name().map_or_else(|| "run".into(), OsStr::to_owned);
+    audited.push("-audited");
+    let named_after = directory.with_file_name(audited);
+    args.output = Some(numbered(&named_after, 2)?);
+    let place = Place { directory, output: named_after.clone(), _copy: None };
+    let begun = Some((place, named_after));
+    Rounds { args, wanted, limit, shares: Shares::Next(shares), made: 1, begun }.make().await.map(Some)
 }
 
-/// Shows the last round, and says why it is the last one.
-fn end(rescored: &Rescored, why: &str, rounds: u32, spent: CostSum) -> ExitCode {
-    tell(rescored, why, rounds, spent);
-    of_state(rescored.state)
+fn exhausted(known: &str) -> String {
+    format!("not every corrected value is known to {known}, and no larger audit would tell more")
 }
 
-fn tell(rescored: &Rescored, why: &str, rounds: u32, spent: CostSum) {
-    rescored.show();
-    output::note(&conclusion(why, rounds, spent, &rescored.directory));
+impl Rounds {
+    async fn make(mut self) -> anyhow::Result<ExitCode> {
+        loop {
+            let first = self.begun.as_ref().map(|(from, _)| from.directory.as_path());
+            let round = Round { shares: &self.shares, first, budget: self.limit.of_run() };
+            let Some(rescored) = once(&self.args, Some(round)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
+            self.made += 1;
+            let summary = Summary::from_json(&read(&rescored.directory, "summary.json")?)?;
+            let (spent, known) = (summary.judging.cost, self.wanted.shown(&rescored.lock));
+            let growth = match rescored.state {
+                SweepState::Complete | SweepState::Incomplete => {
+                    let measures = Measures::from_json(&read(&rescored.directory, "measures.json")?)?;
+                    growth(&summary, &measures, &rescored.lock, self.wanted)?
+                }
+                SweepState::Running | SweepState::Tabulating | SweepState::StoppedByBudget | SweepState::Cancelled => {
+                    let why = format!("{} before every value was known to {known}", rescored.state);
+                    return Ok(self.end(&rescored, &why, spent));
+                }
+            };
+            let next = match growth {
+                Growth::Enough => {
+                    return Ok(self.end(&rescored, &format!("every corrected value is known to {known}"), spent));
+                }
+                Growth::Exhausted => return Ok(self.end(&rescored, &exhausted(&known), spent)),
+                Growth::More(next) => next,
+            };
+            if self.limit.is_used(&summary) {
+                self.tell(&rescored, &format!("the budget is used before every value is known to {known}"), spent);
+                return Ok(of_state(SweepState::StoppedByBudget));
+            }
+            let Rescored { from, directory, .. } = rescored;
+            self.args.run =
+                directory.to_str().context("the directory of a run has a name that is not text")?.to_owned();
+            let (_, first) = self.begun.get_or_insert((from, directory));
+            self.args.output = Some(numbered(first, self.made + 1)?);
+            self.shares = Shares::Next(next);
+        }
+    }
+
+    /// Shows the last round, and says why it is the last one.
+    fn end(&self, rescored: &Rescored, why: &str, spent: CostSum) -> ExitCode {
+        self.tell(rescored, why, spent);
+        of_state(rescored.state)
+    }
+
+    fn tell(&self, rescored: &Rescored, why: &str, spent: CostSum) {
+        match self.limit {
+            Limit::Judges(_) => rescored.show(),
+            // The run has shown its own results, which a program may read.
+            Limit::Run(_) => {}
+        }
+        output::note(&conclusion(why, self.made, spent, &rescored.directory));
+    }
 }
 
 /// Says why the last of so many rounds, in `directory`, is the last one, and what all have cost.
@@ -161,12 +287,12 @@ fn numbered(first: &Path, round: u32) -> anyhow::Result<PathBuf> {
     Ok(first.with_file_name(name))
 }
 
-/// Shares of the audits of the round after the one of `summary`, so that half of the interval of each corrected value on leaderboards is at most the
-/// part `wanted` of its scale.
+/// Shares of the audits of the round after the one of `summary`, so that half of the interval of each corrected value on leaderboards is at most what
+/// is `wanted` of its audit.
 ///
 /// # Errors
 /// When no such value is corrected.
-fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64) -> anyhow::Result<Growth> {
+fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: Wanted) -> anyhow::Result<Growth> {
     let of_lock = lock.benchmarks.iter();
     let mut shares: BTreeMap<BenchmarkName, f64> =
         of_lock.filter_map(|(name, of)| Some((name.clone(), of.audit.as_ref()?.share))).collect();
@@ -175,6 +301,8 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64)
         let of_row = lock.benchmarks.get(&row.benchmark);
         let audit = of_row.and_then(|of| Some((of.audit.as_ref()?, *of.items.get(&row.setting)?)));
         let (Some((audit, items)), Some(share)) = (audit, shares.get_mut(&row.benchmark)) else { continue };
+        let Some(margin) = wanted.of(audit) else { continue };
+        let most = audit.at_most.unwrap_or(ALL).min(ALL);
         let drawn = audit.items_of(items as usize);
         for metric in row.metrics.iter().filter(|metric| metric.headline) {
             let Some(audited) = &metric.estimate.audited else { continue };
@@ -185,11 +313,11 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: f64)
             // The longer side: at an end of the scale the other one is cut off.
             let AuditedNumber { value, low: from, high: to } = audited.estimate;
             let half = (value - from).max(to - value) / (high - low);
-            let Some(needed) = further_audits(audited.items as usize, half, wanted) else { continue };
+            let Some(needed) = further_audits(audited.items as usize, half, margin.part()) else { continue };
             is_open = true;
             // Of what is drawn some may have no verdict; as many may be missing of what is drawn next.
             let wider = (drawn as f64 * needed as f64) / (f64::from(audited.items) * f64::from(items));
-            let wider = wider.min(ALL);
+            let wider = wider.min(most);
             if wider > *share {
                 *share = wider;
                 grows = true;
@@ -220,6 +348,11 @@ mod tests {
     use crate::ended_run::EndedRun;
     use crate::ended_run::testing::{Made, right};
 
+    /// Asks for ±6pp of all values.
+    fn six() -> Wanted {
+        Wanted { everywhere: Some("6pp".parse().unwrap()) }
+    }
+
     /// A run of 400 items of which `share` are audited, with an interval of the corrected value of so many points to each side.
     fn run(share: f64, points: f64) -> EndedRun {
         let mut run = Made { scores: right(200, 400), ..Made::default() }.run("runs/audited");
@@ -240,7 +373,7 @@ mod tests {
 
     fn growth_of(share: f64, points: f64) -> Growth {
         let EndedRun { lock, summary, measures, .. } = run(share, points);
-        growth(&summary, &measures, &lock, 0.06).unwrap()
+        growth(&summary, &measures, &lock, six()).unwrap()
     }
 
     #[test]
@@ -258,7 +391,7 @@ mod tests {
         let mut run = run(0.25, 5.5);
         let audited = run.summary.rows[0].metrics[0].estimate.audited.as_mut().unwrap();
         audited.estimate = AuditedNumber { value: 0.99, low: 0.935, high: 1.0 };
-        let growth = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap();
+        let growth = growth(&run.summary, &run.measures, &run.lock, six()).unwrap();
         assert!(matches!(growth, Growth::More(_)), "{growth:?}");
     }
 
@@ -267,16 +400,36 @@ mod tests {
         let mut run = run(0.25, 5.5);
         // Of the 100 items that are drawn.
         run.summary.rows[0].metrics[0].estimate.audited.as_mut().unwrap().items = 60;
-        let growth = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap();
+        let growth = growth(&run.summary, &run.measures, &run.lock, six()).unwrap();
         let name = "worfbench".parse().unwrap();
         assert_eq!(growth, Growth::More(BTreeMap::from([(name, 0.35)])), "84 would do, of 140 that are drawn");
+    }
+
+    #[test]
+    fn an_audit_grows_as_far_as_its_spec_says_and_to_the_share_that_it_names_at_most() {
+        let growth_of = |until: serde_json::Value, at_most: serde_json::Value| {
+            let mut run = run(0.25, 5.5);
+            let benchmark = run.lock.benchmarks.values_mut().next().unwrap();
+            let audit = json!({ "judge": "openai/gpt-5", "share": 0.25, "until": until, "at_most": at_most });
+            benchmark.audit = Some(serde_json::from_value(audit).unwrap());
+            growth(&run.summary, &run.measures, &run.lock, Wanted { everywhere: None })
+        };
+        let shares = |growth: anyhow::Result<Growth>| match growth.unwrap() {
+            Growth::More(shares) => shares.into_values().next(),
+            Growth::Enough | Growth::Exhausted => None,
+        };
+        assert_eq!(shares(growth_of(json!("6pp"), json!(null))), Some(128.0 / 400.0));
+        assert_eq!(shares(growth_of(json!("6pp"), json!(0.3))), Some(0.3));
+        assert_eq!(growth_of(json!("6pp"), json!(0.25)).unwrap(), Growth::Exhausted);
+        assert_eq!(growth_of(json!("7pp"), json!(0.5)).unwrap(), Growth::Enough);
+        assert!(growth_of(json!(null), json!(null)).is_err(), "no value is to be known better");
     }
 
     #[test]
     fn an_audit_that_corrects_nothing_is_not_repeated() {
         let mut run = run(0.25, 4.0);
         run.summary.rows[0].metrics[0].estimate.audited = None;
-        let error = growth(&run.summary, &run.measures, &run.lock, 0.06).unwrap_err().to_string();
+        let error = growth(&run.summary, &run.measures, &run.lock, six()).unwrap_err().to_string();
         assert!(error.starts_with("the audit corrects no value on leaderboards"), "{error}");
     }
 
@@ -303,6 +456,23 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_is_of_all_judges_together_and_that_of_a_run_of_its_sessions_too() {
+        let mut summary = run(0.25, 5.0).summary;
+        summary.spending.cost = CostSum { known: Money(1_000_000_000), unknown_calls: 0 };
+        summary.judging.cost = CostSum { known: Money(2_000_000_000), unknown_calls: 0 };
+        for (limit, is_used) in [
+            (Limit::Judges(None), false),
+            (Limit::Judges(Some(2.0)), true),
+            (Limit::Judges(Some(2.1)), false),
+            (Limit::Run(None), false),
+            (Limit::Run(Some(3.0)), true),
+            (Limit::Run(Some(3.1)), false),
+        ] {
+            assert_eq!(limit.is_used(&summary), is_used, "{limit:?}");
+        }
+    }
+
+    #[test]
     fn calls_of_unknown_price_are_no_rounds_for_nothing() {
         let spent = CostSum { known: Money::ZERO, unknown_calls: 103 };
         let said = conclusion("every corrected value is known to ±2pp", 2, spent, Path::new("runs/a-rescored-2"));
@@ -324,7 +494,7 @@ mod tests {
             let audited = ["--spec", "audited.yaml", "--until", "2pp"];
             let arguments = ["regatta", "rescore", "runs/a", "--output", output].into_iter().chain(audited);
             let Command::Rescore(args) = Cli::try_parse_from(arguments).unwrap().command else { panic!("not rescore") };
-            let wanted = args.until.unwrap();
+            let wanted = args.until;
             let error = run_rounds(args, wanted).await.unwrap_err();
             assert!(error.downcast_ref::<BadConfiguration>().is_some(), "{error}");
             let said = error.to_string();

@@ -1,5 +1,7 @@
 //! Sweeps and sessions that run again.
 
+use std::time::Duration;
+
 use regatta_proto::{Money, SweepId, SweepState};
 
 use crate::ledger::postgres::pool::{Fault, read, write};
@@ -25,8 +27,13 @@ impl PostgresLedger {
         write!(self.0, "resume a sweep", tx => resume::resume(tx, sweep, from, budget, quota))
     }
 
-    pub(crate) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
-        write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep, term))
+    pub(crate) async fn reset_dispatch(
+        &self,
+        sweep: &SweepId,
+        silent_for: Duration,
+        term: Term,
+    ) -> Result<Option<u64>, LedgerError> {
+        write!(self.0, "reset what was dispatched of a sweep", tx => resume::reset(tx, sweep, silent_for, term))
     }
 
     pub(crate) async fn forget_workers(&self, sweep: &SweepId) -> Result<(), LedgerError> {

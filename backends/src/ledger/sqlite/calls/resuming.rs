@@ -1,5 +1,7 @@
 //! Sweeps and sessions that run again.
 
+use std::time::Duration;
+
 use regatta_proto::{Money, SweepId, SweepState};
 
 use crate::ledger::sqlite::{SqliteLedger, attempts, resume};
@@ -27,11 +29,19 @@ impl SqliteLedger {
         self.0.write("resume a sweep", move |tx| resume::resume(tx, &sweep, from, budget, quota)).await
     }
 
-    pub(crate) async fn reset_dispatch(&self, sweep: &SweepId, term: Term) -> Result<Option<u64>, LedgerError> {
+    pub(crate) async fn reset_dispatch(
+        &self,
+        sweep: &SweepId,
+        silent_for: Duration,
+        term: Term,
+    ) -> Result<Option<u64>, LedgerError> {
         let (sweep, presence) = (sweep.clone(), self.1.clone());
         self.0
             .write("reset what was dispatched of a sweep", move |tx| {
-                if presence.is_leading(term) { resume::reset(tx, &sweep).map(Some) } else { Ok(None) }
+                if !presence.is_leading(term) {
+                    return Ok(None);
+                }
+                resume::reset(tx, &sweep, &presence, silent_for).map(Some)
             })
             .await
     }
