@@ -128,6 +128,7 @@ ROWS = [
     ("those of one address, of IPv6 one network of 64 bits (not at the bridge)", "{count @connections-of-one}; `--connections-per-address` (`REGATTA_CONNECTIONS_PER_ADDRESS`, default {count @connections-option}) of a coordinator behind a proxy", "closed before the handshake"),
     ("requests of a session at the bridge; one to a model, to a tool", "{count bridge/src/open.rs REQUESTS_MAX} at once; {size bridge/src/routes.rs CALL_BYTES_MAX}, {size bridge/src/routes.rs TOOL_BYTES_MAX}", "429; 413"),
     ("answers of a session that are kept for whoever was cut off; calls at once", "{count bridge/src/single_flight.rs KEPT_MAX}; {count bridge/src/single_flight.rs IN_FLIGHT_MAX}", "asked again; 429"),
+    ("responses and conversations of a session that its calls can refer to; both", "{count bridge/src/open.rs RESPONSES_MAX} each; {size bridge/src/open.rs RESPONSES_BYTES_MAX}", "the oldest are forgotten"),
     ("starts of an agent for one session, or one turn; connection to one behind a `url`", "{count worker/src/external/mod.rs STARTS_MAX}; {time worker/src/external/post.rs CONNECT_MAX}", "not measured"),
     ("files of a sweep that are listed", "{count backends/src/blobs/mod.rs LISTED_KEYS_MAX}", "refused"),
     ("body of a request to the bridge or a simulator", "{time serving/src/request_body.rs BODY_TIME_MAX}", "408"),

@@ -8,6 +8,7 @@ mod isolation;
 mod joining;
 mod refusals;
 mod sdk_bodies;
+mod stored;
 mod tls;
 mod tools;
 mod waiting;

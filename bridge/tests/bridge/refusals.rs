@@ -113,7 +113,7 @@ async fn routes_beside_the_calls_of_models_are_answered_or_refused_alike() {
             (&json!("unsupported_route"), &json!("invalid_request_error"))
         );
     }
-    assert_eq!(get("/v1/responses/resp_1").await.status(), 400);
+    assert_eq!(harness.post("/v1/responses/resp_1/cancel", &json!({})).await.status(), 400);
     let counted =
         harness.client.post(harness.url("/v1/messages/count_tokens")).header("anthropic-version", "2023-06-01");
     let error: Value = counted.json(&chat("x")).send().await.unwrap().json().await.unwrap();
