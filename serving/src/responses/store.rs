@@ -172,7 +172,7 @@ impl ResponseStore {
         }
         let is_stored = fields.peek("store").is_none_or(|value| value.get() != "false");
         let is_asked = previous.is_some() || conversation.is_some();
-        let own = match fields.raw("input") {
+        let own: Vec<Cow<'_, str>> = match fields.raw("input") {
             None => Vec::new(),
             Some(text) if text.get().starts_with('"') => vec![Cow::Owned(said(text))],
             Some(list) if list.get().starts_with('[') => {
