@@ -21,7 +21,7 @@
 //! - Accepted and ignored, because the answer does not depend on them: `metadata`, `user`, `store`, identifiers and names of caches, and
 //!   the usual service tier.
 //! - [Expanded](ResponseStore), before a request of responses is read: references to earlier responses, conversations and items.
-//! - [Of another form](ToolForms): tools in a namespace, and tools that are called with a text, are functions to the model.
+//! - [Of another form](ToolForms): tools in a namespace of responses, and tools that are called with a text, are functions to the model.
 //! - [Left out, and reported](ChatCall::left_out): `strict` of a tool, a search of the provider's in responses, `is_error` of a result, `description` of an output schema, `summary`
 //!   of a reasoning.
 //! - `name` of a message: a name other than the role's is put before the text, as `NAME: `, because nothing else distinguishes the members

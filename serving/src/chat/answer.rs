@@ -2,11 +2,14 @@
 //!
 //! An answer has `id`, `object`, `created`, `model`, `system_fingerprint`, `choices` (`index`, `message` with `role`, `content`, which is
 //! null where there is no text, and `tool_calls` of `id`, `type`, `function` with `name` and `arguments`; `finish_reason`: `stop`,
-//! `length`, `tool_calls` or `content_filter`) and `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`,
+//! `length`, `tool_calls` or `content_filter`; a tool that takes a text is called by a call of `type` `custom`, with `name` and `input` in
+//! `custom`) and `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`,
 //! `prompt_tokens_details.cached_tokens`, which are part of `prompt_tokens`, and OpenRouter's `cost`). A stream is of unnamed events, each
 //! a chunk whose choices have a `delta` instead of the `message`, where calls have an `index`, and all but their first delta only more of
 //! their `arguments`; with `stream_options.include_usage` the last chunk has no choices but
 //! the usage, which is null in all others. `[DONE]` ends it. An error within a stream is an event that holds an error object.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reasoning, Reply, ToolCall};
@@ -18,6 +21,7 @@ use crate::answer::{Answer, Stamp};
 use crate::error::{ApiError, Dialect, json_bytes};
 use crate::logprobs::tokens;
 use crate::parts::Part;
+use crate::responses::forms::input;
 use crate::sse_encoder::{SseEncoder, write_unnamed};
 
 #[derive(Serialize)]
@@ -63,7 +67,18 @@ struct Call<'a> {
     id: Option<&'a str>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
-    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<Function<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    custom: Option<Custom<'a>>,
+}
+
+/// A call of a tool that takes a text.
+#[derive(Serialize)]
+struct Custom<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    input: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -135,31 +150,42 @@ struct Delta<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn whole(call: &'a ToolCall) -> Self {
-        let function = Function { name: Some(&call.name), arguments: &call.arguments };
-        Self { index: None, id: Some(&call.id), kind: Some("function"), function }
+    /// The whole call, of a tool that takes a text or a function.
+    fn whole(call: &'a ToolCall, is_text: bool) -> Self {
+        let arguments = &*call.arguments;
+        Self { id: Some(&call.id), ..Self::of(Some(&call.name), arguments, is_text) }
     }
 
     /// The delta with which the call at `index` begins.
-    fn beginning(index: usize, call: &'a ToolCall) -> Self {
-        let function = Function { name: Some(&call.name), arguments: "" };
-        Self { index: Some(index), function, ..Self::whole(call) }
+    fn beginning(index: usize, call: &'a ToolCall, is_text: bool) -> Self {
+        let name = Some(&*call.name);
+        Self { index: Some(index), id: Some(&call.id), ..Self::of(name, "", is_text) }
     }
 
-    fn piece(index: usize, arguments: &'a str) -> Self {
-        Self { index: Some(index), id: None, kind: None, function: Function { name: None, arguments } }
+    fn piece(index: usize, arguments: &'a str, is_text: bool) -> Self {
+        Self { index: Some(index), kind: None, ..Self::of(None, arguments, is_text) }
+    }
+
+    fn of(name: Option<&'a str>, arguments: &'a str, is_text: bool) -> Self {
+        let none = Self { index: None, id: None, kind: None, function: None, custom: None };
+        if is_text {
+            // Whoever has calls of this form writes each as one piece.
+            return Self { kind: Some("custom"), custom: Some(Custom { name, input: input(arguments) }), ..none };
+        }
+        Self { kind: Some("function"), function: Some(Function { name, arguments }), ..none }
     }
 }
 
 /// The whole answer.
 pub(crate) fn completion(answer: &Answer<'_>) -> Bytes {
     let Answer { model, reply, stamp, .. } = *answer;
+    let calls = reply.tool_calls.iter().map(|call| Call::whole(call, is_text(answer, call)));
     let message = Message {
         role: "assistant",
         content: reply.text.as_deref(),
         reasoning_content: reply.reasoning.as_ref().map(|reasoning| &*reasoning.text),
         reasoning_details: reply.reasoning.as_ref().and_then(details),
-        tool_calls: reply.tool_calls.iter().map(Call::whole).collect(),
+        tool_calls: calls.collect(),
     };
     json_bytes(&Completion {
         id: id(stamp),
@@ -170,6 +196,10 @@ pub(crate) fn completion(answer: &Answer<'_>) -> Bytes {
         choices: [Choice { index: 0, message, finish_reason: finish_reason(reply.finish), logprobs: logprobs(answer) }],
         usage: WireUsage::new(answer),
     })
+}
+
+fn is_text(answer: &Answer<'_>, call: &ToolCall) -> bool {
+    answer.forms.is_some_and(|forms| forms.is_text(&call.name))
 }
 
 const fn finish_reason(finish: Finish) -> &'static str {
@@ -197,6 +227,8 @@ pub(crate) struct Chunks {
     fingerprint: Option<&'static str>,
     finish_reason: &'static str,
     has_text: bool,
+    /// For each call, whether its tool takes a text.
+    texts: Vec<bool>,
     /// Log-probabilities of the whole answer, sent with its first piece.
     logprobs: Option<Value>,
     /// `None` if the client does not ask for it.
@@ -213,9 +245,14 @@ impl Chunks {
             fingerprint: stamp.fingerprint,
             finish_reason: finish_reason(reply.finish),
             has_text: reply.text.is_some(),
+            texts: reply.tool_calls.iter().map(|call| is_text(answer, call)).collect(),
             logprobs: logprobs(answer),
             usage: include_usage.then(|| WireUsage::new(answer)),
         }
+    }
+
+    fn is_text(&self, number: usize) -> bool {
+        self.texts.get(number) == Some(&true)
     }
 
     fn write(&self, out: &mut Vec<u8>, choices: &[PartialChoice<'_>], usage: Option<Option<&WireUsage>>) {
@@ -249,7 +286,7 @@ impl SseEncoder for Chunks {
         if let Part::Call(index) = part
             && let Some(call) = reply.tool_calls.get(index)
         {
-            let tool_calls = Some([Call::beginning(index, call)]);
+            let tool_calls = Some([Call::beginning(index, call, self.is_text(index))]);
             self.write_delta(out, Delta { tool_calls, ..Delta::default() }, None);
         }
     }
@@ -258,7 +295,10 @@ impl SseEncoder for Chunks {
         let delta = match part {
             Part::Thought => Delta { reasoning_content: Some(piece), ..Delta::default() },
             Part::Text => Delta { content: Some(Some(piece)), ..Delta::default() },
-            Part::Call(index) => Delta { tool_calls: Some([Call::piece(index, piece)]), ..Delta::default() },
+            Part::Call(index) => {
+                let call = Call::piece(index, piece, self.is_text(index));
+                Delta { tool_calls: Some([call]), ..Delta::default() }
+            }
         };
         self.write_delta(out, delta, None);
     }

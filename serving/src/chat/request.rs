@@ -1,5 +1,6 @@
 //! `POST /v1/chat/completions` as OpenAI's clients write it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, OutputSchema, Sampling, ToolCall, ToolChoice};
@@ -14,9 +15,9 @@ use crate::error::ApiError;
 use crate::fields::{Fields, Text, parse as read, refuse, shallow};
 use crate::reader::Reader;
 use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
-use crate::responses::forms::ToolForms;
+use crate::responses::forms::{SAME_NAME, ToolForm, ToolForms, arguments, with_text};
 use crate::thinking::effort;
-use crate::tools::{expect_kind, function, offered};
+use crate::tools::{foreign, function, offered};
 
 /// Fields that do not affect the answer. What of a `prediction` does not come true is paid as if it had been answered, beyond any limit.
 const BY_THE_WAY: &[&str] = &[
@@ -62,33 +63,61 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     let metadata = fields.raw("metadata");
     let tools = fields.raw("tools");
     let mut request = ChatRequest::new(messages, sampling);
-    let mut unread = Vec::new();
+    let (mut forms, mut unread) = (ToolForms::default(), Vec::new());
     if reader.is_whole() {
-        fill(&mut request, &mut fields, tools, reader)?;
+        forms = offer(&mut request, tools, reader)?;
+        fill(&mut request, &mut fields, reader)?;
     } else {
         request.tools = offered(tools);
         unread = fields.rest();
     }
     fields.finish(reader)?;
-    Ok(ChatCall {
-        model,
-        request,
-        streaming,
-        tools,
-        metadata,
-        forms: ToolForms::default(),
-        unread,
-        left_out: Vec::new(),
-    })
+    Ok(ChatCall { model, request, streaming, tools, metadata, forms, unread, left_out: Vec::new() })
+}
+
+/// Reads the tools, and the forms of those that take a text: they are functions to the model.
+fn offer(request: &mut ChatRequest, tools: Option<&RawValue>, reader: &mut Reader) -> Result<ToolForms, ApiError> {
+    let (mut forms, mut names) = (ToolForms::default(), BTreeSet::new());
+    // What else a tool of another form says has no place in a function.
+    let mut aside = Reader::new(reader.reading);
+    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
+        let path = format!("tools[{index}]");
+        let mut tool = Fields::of(tool, path.clone())?;
+        let kind = tool.text("type")?;
+        let offered = match kind.as_deref() {
+            None | Some("function") => {
+                let Some(inner) = tool.object("function")? else {
+                    return Err(tool.refuse("function", "is missing"));
+                };
+                let offered = function(inner, "parameters", reader)?;
+                // Two functions of one name are for the endpoint to judge.
+                if !names.insert(Arc::clone(&offered.name)) && forms.is_text(&offered.name) {
+                    return Err(refuse(&path, SAME_NAME));
+                }
+                offered
+            }
+            Some("custom") => {
+                let Some(inner) = tool.object("custom")? else { return Err(tool.refuse("custom", "is missing")) };
+                let offered = with_text(inner, &mut aside)?;
+                forms.add(&mut names, (&offered.name, ToolForm::Text), &path)?;
+                offered
+            }
+            Some(kind) => return Err(tool.refuse("type", foreign(kind))),
+        };
+        request.tools.push(offered);
+        tool.pass_over(&["cache_control"]);
+        tool.finish(reader)?;
+    }
+    reader.left_out.extend(aside.left_out);
+    // The endpoint would be offered the others too, in forms in which its calls are not read.
+    if !forms.is_empty() && reader.keep_back("tools") {
+        reader.left_out.insert("tools.fields");
+    }
+    Ok(forms)
 }
 
 /// Reads the fields that only a whole reading needs.
-fn fill(
-    request: &mut ChatRequest,
-    fields: &mut Fields<'_>,
-    tools: Option<&RawValue>,
-    reader: &mut Reader,
-) -> Result<(), ApiError> {
+fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader) -> Result<(), ApiError> {
     fields.pass_over(BY_THE_WAY);
     fields.pass_unless("service_tier", &["\"auto\"", "\"default\""], reader);
     fields.only("modalities", &["[\"text\"]"], UNREAD_ANSWER, reader)?;
@@ -97,14 +126,6 @@ fn fill(
         if fields.take::<f64>(penalty)?.is_some_and(|penalty| penalty != 0.0) {
             reader.pass_on(penalty);
         }
-    }
-    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
-        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
-        expect_kind(&mut tool, "function")?;
-        let Some(inner) = tool.object("function")? else { return Err(tool.refuse("function", "is missing")) };
-        request.tools.push(function(inner, "parameters", reader)?);
-        tool.pass_over(&["cache_control"]);
-        tool.finish(reader)?;
     }
     request.tool_choice = tool_choice(fields, reader)?;
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
@@ -166,13 +187,26 @@ fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut
 }
 
 fn tool_call(mut call: Fields<'_>, reader: &mut Reader) -> Result<ToolCall, ApiError> {
-    if reader.is_whole() {
-        expect_kind(&mut call, "function")?;
-    }
+    let kind = call.text("type")?;
     let id = call.need("id")?;
-    let Some(mut function) = call.object("function")? else { return Err(call.refuse("function", "is missing")) };
-    let tool_call = ToolCall { id, name: function.need("name")?, arguments: function.need("arguments")? };
-    function.finish(reader)?;
+    let tool_call = match kind.as_deref() {
+        Some("custom") => {
+            let Some(mut custom) = call.object("custom")? else { return Err(call.refuse("custom", "is missing")) };
+            let arguments = arguments(&custom.need_text("input")?);
+            let tool_call = ToolCall { id, name: custom.need("name")?, arguments };
+            custom.finish(reader)?;
+            tool_call
+        }
+        Some(other) if other != "function" && reader.is_whole() => return Err(call.refuse("type", foreign(other))),
+        _ => {
+            let Some(mut function) = call.object("function")? else {
+                return Err(call.refuse("function", "is missing"));
+            };
+            let tool_call = ToolCall { id, name: function.need("name")?, arguments: function.need("arguments")? };
+            function.finish(reader)?;
+            tool_call
+        }
+    };
     call.pass_over(&["index"]);
     call.finish(reader)?;
     Ok(tool_call)
@@ -209,11 +243,16 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoic
         return Ok(choice);
     }
     let mut choice = Fields::of(value, "tool_choice".to_owned())?;
-    if choice.text("type")?.is_some_and(|kind| kind != "function") {
-        reader.pass_on("tool_choice");
-        return Ok(ToolChoice::Auto);
-    }
-    let name = named(&mut choice, reader)?;
+    let kind = choice.text("type")?;
+    let field = match kind.as_deref() {
+        None | Some("function") => "function",
+        Some("custom") => "custom",
+        Some(_) => {
+            reader.pass_on("tool_choice");
+            return Ok(ToolChoice::Auto);
+        }
+    };
+    let name = named(&mut choice, field, reader)?;
     choice.finish(reader)?;
     Ok(ToolChoice::Named(name))
 }
@@ -229,11 +268,11 @@ pub(crate) fn choice_by_word(value: &RawValue) -> Result<Option<ToolChoice>, Api
     }
 }
 
-/// The name of the function that has to be called.
-fn named(choice: &mut Fields<'_>, reader: &mut Reader) -> Result<Arc<str>, ApiError> {
-    let Some(mut function) = choice.object("function")? else { return Err(choice.refuse("function", "is missing")) };
-    let name = function.need("name")?;
-    function.finish(reader)?;
+/// The name of the tool that has to be called; it is in `field`.
+fn named(choice: &mut Fields<'_>, field: &str, reader: &mut Reader) -> Result<Arc<str>, ApiError> {
+    let Some(mut tool) = choice.object(field)? else { return Err(choice.refuse(field, "is missing")) };
+    let name = tool.need("name")?;
+    tool.finish(reader)?;
     Ok(name)
 }
 
