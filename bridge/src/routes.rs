@@ -192,12 +192,7 @@ impl Server {
 
 /// The request with the earlier responses, conversations and items of the session that it refers to.
 fn expand(opened: &Opened, body: &[u8]) -> Result<Expanded, ApiError> {
-    let expanded = opened.responses.expand(body).inspect_err(|error| opened.session.unreadable(&error.message))?;
-    if expanded.body.as_ref().is_some_and(|body| body.len() > CALL_BYTES_MAX) {
-        let message = format!("the conversation is longer than {CALL_BYTES_MAX} bytes; begin another one");
-        return Err(ApiError::too_large(message));
-    }
-    Ok(expanded)
+    opened.responses.expand(body).inspect_err(|error| opened.session.unreadable(&error.message))
 }
 
 /// The member of a team that the path or, if it does not, a header names; and the path without it.

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 /// Most values of one example. Definitions that use each other twice double it with each level.
-const VALUES: u32 = 4096;
+const VALUES: usize = 4096;
+/// Bytes of names and given values that count as one value more.
+const BYTES_A_VALUE: usize = 64;
 const TEXT: &str = "text";
 /// The schema of what no schema is given for.
 static ANY: Value = Value::Bool(true);
@@ -31,12 +33,12 @@ struct Examples<'s> {
     /// References that are being followed: one that leads to itself has no end.
     within: Vec<&'s str>,
     /// Values that may still be made.
-    left: u32,
+    left: usize,
 }
 
 impl<'s> Examples<'s> {
     fn of(&mut self, schema: &'s Value) -> Option<Value> {
-        self.left = self.left.checked_sub(1)?;
+        self.spend(0)?;
         let keywords = match schema {
             Value::Bool(true) => return Some(json!(TEXT)),
             Value::Object(keywords) => keywords,
@@ -45,11 +47,13 @@ impl<'s> Examples<'s> {
         if BEYOND.iter().any(|keyword| keywords.contains_key(*keyword)) {
             return None;
         }
-        if let Some(only) = keywords.get("const") {
-            return Some(only.clone());
+        let only = keywords.get("const");
+        if let Some(given) = only.or_else(|| keywords.get("enum")?.as_array()?.first()) {
+            self.spend(given.to_string().len())?;
+            return Some(given.clone());
         }
-        if let Some(values) = keywords.get("enum") {
-            return values.as_array()?.first().cloned();
+        if keywords.contains_key("enum") {
+            return None;
         }
         if let Some(reference) = keywords.get("$ref") {
             return self.referred(reference.as_str()?);
@@ -70,6 +74,12 @@ impl<'s> Examples<'s> {
             None if keywords.contains_key("items") => self.list(keywords),
             None => Some(json!(TEXT)),
         }
+    }
+
+    /// Counts one value, with so many bytes that the schema gives.
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.left = self.left.checked_sub(1 + bytes / BYTES_A_VALUE)?;
+        Some(())
     }
 
     fn referred(&mut self, reference: &'s str) -> Option<Value> {
@@ -120,7 +130,7 @@ impl<'s> Examples<'s> {
         let fewest = keywords.get("minItems").map_or(Some(0), Value::as_u64)?;
         let fewest = usize::try_from(fewest).ok()?;
         let is_unique = keywords.get("uniqueItems").and_then(Value::as_bool) == Some(true);
-        if (is_unique && fewest > 1) || fewest > VALUES as usize {
+        if (is_unique && fewest > 1) || fewest > VALUES {
             return None;
         }
         let first = keywords.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
@@ -136,6 +146,7 @@ impl<'s> Examples<'s> {
         let mut fields = Map::new();
         for name in required {
             let name = name.as_str()?;
+            self.spend(name.len())?;
             let schema = known.and_then(|known| known.get(name)).or_else(|| keywords.get("additionalProperties"));
             fields.insert(name.to_owned(), self.of(schema.unwrap_or(&ANY))?);
         }
@@ -159,7 +170,7 @@ fn text(keywords: &Map<String, Value>) -> Option<Value> {
         Some("ipv4") => "192.0.2.1",
         Some("ipv6") => "2001:db8::1",
         _ => {
-            let shortest = usize::try_from(shortest).ok().filter(|shortest| *shortest <= VALUES as usize)?;
+            let shortest = usize::try_from(shortest).ok().filter(|shortest| *shortest <= VALUES)?;
             let longest = usize::try_from(longest).unwrap_or(usize::MAX);
             let text: String =
                 TEXT.chars().chain(std::iter::repeat('x')).take(shortest.max(TEXT.len()).min(longest)).collect();
@@ -262,6 +273,9 @@ mod tests {
         }
         defs.insert("30".to_owned(), json!({"type": "null"}));
         assert_eq!(told(json!({"$ref": "#/$defs/0", "$defs": defs})), "none");
+        let long = "x".repeat(10_000);
+        assert_eq!(told(json!({"type": "array", "minItems": 100, "items": {"const": long}})), "none");
+        assert_eq!(told(json!({"const": long})).len(), 10_002);
     }
 
     #[test]
@@ -271,6 +285,7 @@ mod tests {
             json!({"not": {}}),
             json!({"type": "array", "minItems": 2, "uniqueItems": true}),
             json!({"type": "fish"}),
+            json!({"enum": []}),
             json!(false),
             json!({"$ref": "https://example.com/schema"}),
         ] {

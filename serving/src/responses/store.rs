@@ -10,14 +10,14 @@
 //! Field names are from OpenAI's API reference, "Responses" and "Conversations".
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use hyper::Method;
 use serde::Deserialize;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 
 use crate::error::{ApiError, json_bytes};
 use crate::fields::{Fields, Text, parse, refuse};
@@ -161,7 +161,8 @@ impl ResponseStore {
     /// Resolves the references of a request of responses. One that cannot be read is for its reader to refuse.
     ///
     /// # Errors
-    /// 400, when the request refers to something that is not kept, or to two conversations.
+    /// 400, when the request refers to something that is not kept, or to two conversations; 413, when it is longer than all that may be kept once
+    /// it is expanded.
     pub fn expand(&self, body: &[u8]) -> Result<Expanded, ApiError> {
         let Ok(mut fields) = Fields::of_body(body) else { return Ok(Expanded::default()) };
         let previous = fields.text("previous_response_id")?;
@@ -194,19 +195,22 @@ impl ResponseStore {
             (None, None) => Vec::new(),
         };
         let referred = input.len();
-        let mut is_expanded = is_asked;
+        let (mut is_expanded, mut by_id) = (is_asked, None);
         for (index, item) in own.iter().enumerate() {
             let item = match referred_id(item) {
                 None => inner.shared(item),
                 Some(id) => {
                     is_expanded = true;
-                    let found = inner.item(&id);
+                    let found = by_id.get_or_insert_with(|| inner.by_id()).get(&*id).cloned();
                     found.ok_or_else(|| not_kept(&format!("input[{index}].id"), "item_not_found"))?
                 }
             };
             input.push(item);
         }
         drop(inner);
+        if is_expanded {
+            self.fits(input.iter())?;
+        }
         let body = is_expanded.then(|| fields.with("input", &format!("[{}]", input.join(","))));
         let keeping = (is_stored || conversation.is_some()).then(|| Keeping {
             input,
@@ -267,7 +271,7 @@ impl ResponseStore {
             StoredObject::InputItems(id) => {
                 let response = inner.response(id).ok_or_else(|| nothing("response", id))?;
                 // The newest first, as the provider lists them.
-                list(response.input.iter().rev())
+                self.list(response.input.iter().rev())
             }
             StoredObject::Conversations => {
                 let items = items_of(body)?;
@@ -292,13 +296,35 @@ impl ResponseStore {
                 inner.append(id, "", items.iter().map(|item| item.get()));
                 inner.shrink(self.responses_max, self.bytes_max);
                 let items: Vec<Arc<str>> = items.iter().map(|item| Arc::from(item.get())).collect();
-                list(items.iter())
+                self.list(items.iter())
             }
             StoredObject::Items(id) => {
                 let conversation = inner.conversation(id).ok_or_else(|| nothing("conversation", id))?;
-                list(conversation.items.iter().rev())
+                self.list(conversation.items.iter().rev())
             }
         }
+    }
+
+    /// A list of items: all of them, whatever length of a page the client asks for.
+    fn list<'a>(&self, items: impl Iterator<Item = &'a Arc<str>>) -> Result<Bytes, ApiError> {
+        let items: Vec<&Arc<str>> = items.collect();
+        self.fits(items.iter().copied())?;
+        let id = |item: Option<&&Arc<str>>| json!(item.and_then(|item| id_of(item)));
+        let (first, last) = (id(items.first()), id(items.last()));
+        let texts: Vec<&str> = items.iter().map(|item| &***item).collect();
+        let data = texts.join(",");
+        let list =
+            format!(r#"{{"object":"list","data":[{data}],"first_id":{first},"last_id":{last},"has_more":false}}"#);
+        Ok(list.into())
+    }
+
+    /// Refuses what would be longer than all that may be kept: an item that is kept once can be mentioned any number of times.
+    fn fits<'a>(&self, items: impl Iterator<Item = &'a Arc<str>>) -> Result<(), ApiError> {
+        if items.map(|item| item.len() + 1).sum::<usize>() > self.bytes_max {
+            let message = format!("the conversation is longer than {} bytes; begin another one", self.bytes_max);
+            return Err(ApiError::too_large(message));
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -315,12 +341,20 @@ impl Inner {
         self.conversations.iter().find(|conversation| conversation.id == id)
     }
 
-    /// The item of this id, the newest first: of an answer, of a conversation, or of what a client sent.
-    fn item(&self, id: &str) -> Option<Arc<str>> {
+    /// The items that are kept, by their ids; of two with one id, the one that was mentioned last.
+    fn by_id(&self) -> HashMap<String, Arc<str>> {
         let answered = self.responses.iter().rev().flat_map(|response| response.output.iter().chain(&response.input));
         let told = self.conversations.iter().rev().flat_map(|conversation| &conversation.items);
-        let is_it = |item: &&Arc<str>| item.contains(id) && id_of(item).is_some_and(|found| found == id);
-        answered.chain(told).find(is_it).cloned()
+        let (mut known, mut seen) = (HashMap::new(), HashSet::new());
+        for item in answered.chain(told) {
+            // Conversations that go on mention the same items again and again.
+            if seen.insert(Arc::as_ptr(item).cast::<u8>())
+                && let Some(id) = id_of(item)
+            {
+                known.entry(id.into_owned()).or_insert_with(|| Arc::clone(item));
+            }
+        }
+        known
     }
 
     /// The text `item`, which may be kept already.
@@ -431,17 +465,6 @@ fn items_of(body: &[u8]) -> Result<Vec<&RawValue>, ApiError> {
         return Ok(Vec::new());
     }
     Ok(Fields::of_body(body)?.take("items")?.unwrap_or_default())
-}
-
-/// A list of items: all of them, whatever length of a page the client asks for.
-fn list<'a>(items: impl Iterator<Item = &'a Arc<str>>) -> Result<Bytes, ApiError> {
-    let parsed: Result<Vec<Value>, serde_json::Error> = items.map(|item| serde_json::from_str(item)).collect();
-    let data = parsed.map_err(|error| ApiError::bad_request(None, format!("failed to read an item: {error}")))?;
-    let (first_id, last_id) =
-        (data.first().and_then(|item| item.get("id")), data.last().and_then(|item| item.get("id")));
-    Ok(json_bytes(
-        &json!({"object": "list", "first_id": first_id, "last_id": last_id, "has_more": false, "data": data}),
-    ))
 }
 
 /// 400: what the value at `path` refers to is not kept.

@@ -1,4 +1,5 @@
 use regatta_proto::{Finish, Reply, ToolCall, Usage};
+use serde_json::Value;
 
 use super::*;
 use crate::{Answer, ChatCall, Format, Reading, Stamp};
@@ -144,6 +145,26 @@ fn what_is_too_large_is_not_kept() {
     asked(&store, &json!({"model": "m", "input": "small"}), 1, "y");
     asked(&store, &json!({"model": "m", "input": "x".repeat(2000)}), 2, "y");
     assert_eq!((store.lock().responses.len(), store.lock().bytes), (0, 0));
+}
+
+#[test]
+fn an_item_that_is_mentioned_again_and_again_is_not_written_out() {
+    let store = ResponseStore::new(3, 4000);
+    let item = json!({"id": "i", "role": "user", "content": "x".repeat(1000)});
+    store
+        .serve(StoredObject::Conversations, &Method::POST, json!({"items": [item]}).to_string().as_bytes(), 0)
+        .unwrap();
+    let mentions = vec![json!({"id": "i"}); 5];
+    let error = store.expand(json!({"input": mentions}).to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.status, 413);
+    let error =
+        store.expand(json!({"conversation": "conv_0", "input": mentions[..3]}).to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.status, 413);
+    for _ in 0..3 {
+        let body = json!({"items": [item]}).to_string();
+        store.serve(StoredObject::Items("conv_0"), &Method::POST, body.as_bytes(), 0).unwrap();
+    }
+    assert_eq!(store.serve(StoredObject::Items("conv_0"), &Method::GET, b"", 0).unwrap_err().status, 413);
 }
 
 #[test]
