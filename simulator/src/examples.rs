@@ -6,6 +6,8 @@ use serde_json::{Map, Value, json};
 const VALUES: usize = 4096;
 /// Bytes of names and given values that count as one value more.
 const BYTES_A_VALUE: usize = 64;
+/// Most schemas that are followed into each other. Readers of JSON stop at 128.
+const LEVELS: usize = 64;
 const TEXT: &str = "text";
 /// The schema of what no schema is given for.
 static ANY: Value = Value::Bool(true);
@@ -24,7 +26,7 @@ const BEYOND: [&str; 9] = [
 
 /// A value that is valid by `schema`; `None` if none is found.
 pub(crate) fn example(schema: &Value) -> Option<Value> {
-    Examples { root: schema, within: Vec::new(), left: VALUES }.of(schema)
+    Examples { root: schema, within: Vec::new(), left: VALUES, levels: LEVELS }.of(schema)
 }
 
 struct Examples<'s> {
@@ -34,11 +36,20 @@ struct Examples<'s> {
     within: Vec<&'s str>,
     /// Values that may still be made.
     left: usize,
+    /// Schemas that may still be followed into each other.
+    levels: usize,
 }
 
 impl<'s> Examples<'s> {
     fn of(&mut self, schema: &'s Value) -> Option<Value> {
         self.spend(0)?;
+        self.levels = self.levels.checked_sub(1)?;
+        let found = self.by(schema);
+        self.levels += 1;
+        found
+    }
+
+    fn by(&mut self, schema: &'s Value) -> Option<Value> {
         let keywords = match schema {
             Value::Bool(true) => return Some(json!(TEXT)),
             Value::Object(keywords) => keywords,
@@ -273,6 +284,9 @@ mod tests {
         }
         defs.insert("30".to_owned(), json!({"type": "null"}));
         assert_eq!(told(json!({"$ref": "#/$defs/0", "$defs": defs})), "none");
+        let chain = (0..1000).map(|level: u32| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)})));
+        let chain: Map<String, Value> = chain.collect();
+        assert_eq!(told(json!({"$ref": "#/$defs/0", "$defs": chain})), "none");
         let long = "x".repeat(10_000);
         assert_eq!(told(json!({"type": "array", "minItems": 100, "items": {"const": long}})), "none");
         assert_eq!(told(json!({"const": long})).len(), 10_002);
