@@ -12,7 +12,7 @@ pub(crate) const PROVIDERS_TOOL: &str = "is run by the provider, at a price of i
 pub(crate) const PROVIDERS_STATE: &str = "refers to something that the provider keeps, without which no transcript can be replayed; send it as part of the request";
 /// Earlier responses, conversations and items, where the listener keeps some.
 pub(crate) const NOT_KEPT: &str = "is not among the latest responses and conversations of the session, which are all that is kept; send it as part of the request";
-/// Audio, calls of the first kind, and those of tools whose calls are objects of their own.
+/// Audio, and calls of tools whose calls are objects of their own.
 pub(crate) const UNREAD_ANSWER: &str = "asks for an answer in a form that is not recorded; ask for text and functions";
 /// Thoughts are told by the bridge in a form of its own, which no provider takes back.
 pub(crate) const SIGNED_THOUGHT: &str = "cannot be carried in a conversation with a thought that only its provider can read; have the model answer without thinking";

@@ -2,9 +2,10 @@
 //!
 //! An answer has `id`, `object`, `created`, `model`, `system_fingerprint`, `choices` (`index`, `message` with `role`, `content`, which is
 //! null where there is no text, and `tool_calls` of `id`, `type`, `function` with `name` and `arguments`; `finish_reason`: `stop`,
-//! `length`, `tool_calls` or `content_filter`; a tool that takes a text is called by a call of `type` `custom`, with `name` and `input` in
-//! `custom`) and `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`,
-//! `prompt_tokens_details.cached_tokens`, which are part of `prompt_tokens`, and OpenRouter's `cost`). A stream is of unnamed events, each
+//! `length`, `tool_calls` or `content_filter`) and `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`,
+//! `prompt_tokens_details.cached_tokens`, which are part of `prompt_tokens`, and OpenRouter's `cost`). A call of a tool that takes a text has
+//! the `type` `custom`, and `name` and `input` in `custom`. A client that offers `functions` gets the first call in the message's
+//! `function_call`, and the `finish_reason` `function_call`. A stream is of unnamed events, each
 //! a chunk whose choices have a `delta` instead of the `message`, where calls have an `index`, and all but their first delta only more of
 //! their `arguments`; with `stream_options.include_usage` the last chunk has no choices but
 //! the usage, which is null in all others. `[DONE]` ends it. An error within a stream is an event that holds an error object.
@@ -21,7 +22,7 @@ use crate::answer::{Answer, Stamp};
 use crate::error::{ApiError, Dialect, json_bytes};
 use crate::logprobs::tokens;
 use crate::parts::Part;
-use crate::responses::forms::input;
+use crate::responses::forms::{ToolForms, input};
 use crate::sse_encoder::{SseEncoder, write_unnamed};
 
 #[derive(Serialize)]
@@ -55,6 +56,8 @@ struct Message<'a> {
     reasoning_details: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
 }
 
 /// A tool call, or a piece of one.
@@ -147,6 +150,8 @@ struct Delta<'a> {
     reasoning_details: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[Call<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
 }
 
 impl<'a> Call<'a> {
@@ -172,7 +177,13 @@ impl<'a> Call<'a> {
             // Whoever has calls of this form writes each as one piece.
             return Self { kind: Some("custom"), custom: Some(Custom { name, input: input(arguments) }), ..none };
         }
-        Self { kind: Some("function"), function: Some(Function { name, arguments }), ..none }
+        Self { kind: Some("function"), function: Some(Function::of(name, arguments)), ..none }
+    }
+}
+
+impl<'a> Function<'a> {
+    const fn of(name: Option<&'a str>, arguments: &'a str) -> Self {
+        Self { name, arguments }
     }
 }
 
@@ -180,12 +191,18 @@ impl<'a> Call<'a> {
 pub(crate) fn completion(answer: &Answer<'_>) -> Bytes {
     let Answer { model, reply, stamp, .. } = *answer;
     let calls = reply.tool_calls.iter().map(|call| Call::whole(call, is_text(answer, call)));
+    let is_first = is_first(answer);
     let message = Message {
         role: "assistant",
         content: reply.text.as_deref(),
         reasoning_content: reply.reasoning.as_ref().map(|reasoning| &*reasoning.text),
         reasoning_details: reply.reasoning.as_ref().and_then(details),
-        tool_calls: calls.collect(),
+        tool_calls: if is_first { Vec::new() } else { calls.collect() },
+        function_call: reply
+            .tool_calls
+            .first()
+            .filter(|_| is_first)
+            .map(|call| Function::of(Some(&call.name), &call.arguments)),
     };
     json_bytes(&Completion {
         id: id(stamp),
@@ -193,7 +210,12 @@ pub(crate) fn completion(answer: &Answer<'_>) -> Bytes {
         created: stamp.created,
         model,
         system_fingerprint: stamp.fingerprint,
-        choices: [Choice { index: 0, message, finish_reason: finish_reason(reply.finish), logprobs: logprobs(answer) }],
+        choices: [Choice {
+            index: 0,
+            message,
+            finish_reason: finish_reason(reply.finish, is_first),
+            logprobs: logprobs(answer),
+        }],
         usage: WireUsage::new(answer),
     })
 }
@@ -202,10 +224,16 @@ fn is_text(answer: &Answer<'_>, call: &ToolCall) -> bool {
     answer.forms.is_some_and(|forms| forms.is_text(&call.name))
 }
 
-const fn finish_reason(finish: Finish) -> &'static str {
+/// `true` if the client reads one call, in `function_call`.
+fn is_first(answer: &Answer<'_>) -> bool {
+    answer.forms.is_some_and(ToolForms::has_first)
+}
+
+const fn finish_reason(finish: Finish, is_first: bool) -> &'static str {
     match finish {
         Finish::Stop | Finish::Other => "stop",
         Finish::Length => "length",
+        Finish::ToolCalls if is_first => "function_call",
         Finish::ToolCalls => "tool_calls",
         Finish::ContentFilter => "content_filter",
     }
@@ -227,6 +255,8 @@ pub(crate) struct Chunks {
     fingerprint: Option<&'static str>,
     finish_reason: &'static str,
     has_text: bool,
+    /// The client reads one call, in `function_call`.
+    is_first: bool,
     /// For each call, whether its tool takes a text.
     texts: Vec<bool>,
     /// Log-probabilities of the whole answer, sent with its first piece.
@@ -243,8 +273,9 @@ impl Chunks {
             created: stamp.created,
             model: model.to_owned(),
             fingerprint: stamp.fingerprint,
-            finish_reason: finish_reason(reply.finish),
+            finish_reason: finish_reason(reply.finish, is_first(answer)),
             has_text: reply.text.is_some(),
+            is_first: is_first(answer),
             texts: reply.tool_calls.iter().map(|call| is_text(answer, call)).collect(),
             logprobs: logprobs(answer),
             usage: include_usage.then(|| WireUsage::new(answer)),
@@ -286,6 +317,13 @@ impl SseEncoder for Chunks {
         if let Part::Call(index) = part
             && let Some(call) = reply.tool_calls.get(index)
         {
+            if self.is_first {
+                if index == 0 {
+                    let function_call = Some(Function::of(Some(&call.name), ""));
+                    self.write_delta(out, Delta { function_call, ..Delta::default() }, None);
+                }
+                return;
+            }
             let tool_calls = Some([Call::beginning(index, call, self.is_text(index))]);
             self.write_delta(out, Delta { tool_calls, ..Delta::default() }, None);
         }
@@ -295,6 +333,10 @@ impl SseEncoder for Chunks {
         let delta = match part {
             Part::Thought => Delta { reasoning_content: Some(piece), ..Delta::default() },
             Part::Text => Delta { content: Some(Some(piece)), ..Delta::default() },
+            Part::Call(0) if self.is_first => {
+                Delta { function_call: Some(Function::of(None, piece)), ..Delta::default() }
+            }
+            Part::Call(_) if self.is_first => return,
             Part::Call(index) => {
                 let call = Call::piece(index, piece, self.is_text(index));
                 Delta { tool_calls: Some([call]), ..Delta::default() }

@@ -42,7 +42,9 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     if messages.is_empty() {
         return Err(fields.refuse("messages", "is empty; send at least one"));
     }
-    let messages = messages.into_iter().map(|message| self::message(message, reader)).collect::<Result<_, _>>()?;
+    let mut called = 0;
+    let messages = messages.into_iter().map(|message| self::message(message, &mut called, reader));
+    let messages = messages.collect::<Result<_, _>>()?;
     if fields.take::<u64>("n")?.is_some_and(|n| n != 1) {
         return Err(fields.refuse("n", ONE_ANSWER));
     }
@@ -65,8 +67,12 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     let mut request = ChatRequest::new(messages, sampling);
     let (mut forms, mut unread) = (ToolForms::default(), Vec::new());
     if reader.is_whole() {
-        forms = offer(&mut request, tools, reader)?;
+        forms = offer(&mut request, &mut fields, tools, reader)?;
         fill(&mut request, &mut fields, reader)?;
+        if forms.has_first() {
+            // The client reads one call of an answer.
+            request.parallel_tool_calls = Some(false);
+        }
     } else {
         request.tools = offered(tools);
         unread = fields.rest();
@@ -75,8 +81,13 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     Ok(ChatCall { model, request, streaming, tools, metadata, forms, unread, left_out: Vec::new() })
 }
 
-/// Reads the tools, and the forms of those that take a text: they are functions to the model.
-fn offer(request: &mut ChatRequest, tools: Option<&RawValue>, reader: &mut Reader) -> Result<ToolForms, ApiError> {
+/// Reads the tools, or the `functions` of the first versions, and the forms of those that are called in another way than functions are today.
+fn offer(
+    request: &mut ChatRequest,
+    fields: &mut Fields<'_>,
+    tools: Option<&RawValue>,
+    reader: &mut Reader,
+) -> Result<ToolForms, ApiError> {
     let (mut forms, mut names) = (ToolForms::default(), BTreeSet::new());
     // What else a tool of another form says has no place in a function.
     let mut aside = Reader::new(reader.reading);
@@ -108,6 +119,14 @@ fn offer(request: &mut ChatRequest, tools: Option<&RawValue>, reader: &mut Reade
         tool.pass_over(&["cache_control"]);
         tool.finish(reader)?;
     }
+    for (index, first) in fields.objects("functions")?.into_iter().enumerate() {
+        if tools.is_some() {
+            return Err(fields.refuse("functions", "cannot stand beside `tools`; send one of them"));
+        }
+        let offered = function(first, "parameters", &mut aside)?;
+        forms.add(&mut names, (&offered.name, ToolForm::First), &format!("functions[{index}]"))?;
+        request.tools.push(offered);
+    }
     reader.left_out.extend(aside.left_out);
     // The endpoint would be offered the others too, in forms in which its calls are not read.
     if !forms.is_empty() && reader.keep_back("tools") {
@@ -127,7 +146,10 @@ fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader)
             reader.pass_on(penalty);
         }
     }
-    request.tool_choice = tool_choice(fields, reader)?;
+    request.tool_choice = match first_choice(fields, reader)? {
+        Some(choice) => choice,
+        None => tool_choice(fields, reader)?,
+    };
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     request.output = output(fields, reader)?;
     request.stop = stop(fields)?;
@@ -141,7 +163,9 @@ fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader)
     Ok(())
 }
 
-fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
+/// Reads a message; `called` is the number of calls of the first form before it.
+fn message(mut fields: Fields<'_>, called: &mut u32, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
+    let is_result = fields.peek("role").is_some_and(|role| role.get() == "\"function\"");
     let role = role(&mut fields)?;
     let path = fields.path_of("content");
     let content = Content::read(fields.raw("content"), &path, PLAIN, reader)?;
@@ -152,7 +176,16 @@ fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, A
         images: content.images,
         ..ChatMessage::new(role, content.text)
     };
+    if is_result {
+        message.tool_call_id = Some(id_of_first(*called));
+    }
     if reader.is_whole() {
+        if let Some(mut call) = fields.object("function_call")? {
+            *called += 1;
+            let (name, arguments) = (call.need("name")?, call.need("arguments")?);
+            message.tool_calls.push(ToolCall { id: id_of_first(*called), name, arguments });
+            call.finish(reader)?;
+        }
         message.cache_until_here = content.cache_until_here | fields.raw("cache_control").is_some();
         if role == ChatRole::Assistant {
             message.reasoning = thoughts::take(&mut fields)?;
@@ -186,6 +219,11 @@ fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut
     Ok(())
 }
 
+/// The id of a call of the first form, which has none there: by its number in the conversation.
+fn id_of_first(number: u32) -> Arc<str> {
+    format!("function_call_{number}").into()
+}
+
 fn tool_call(mut call: Fields<'_>, reader: &mut Reader) -> Result<ToolCall, ApiError> {
     let kind = call.text("type")?;
     let id = call.need("id")?;
@@ -217,7 +255,7 @@ fn role(fields: &mut Fields<'_>) -> Result<ChatRole, ApiError> {
         "system" | "developer" => Ok(ChatRole::System),
         "user" => Ok(ChatRole::User),
         "assistant" => Ok(ChatRole::Assistant),
-        "tool" => Ok(ChatRole::Tool),
+        "tool" | "function" => Ok(ChatRole::Tool),
         other => {
             let why = format!("is {other:?}; expected system, developer, user, assistant or tool");
             Err(fields.refuse("role", &why))
@@ -234,6 +272,22 @@ fn seed(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<u64>, Api
         reader.pass_on("seed");
     }
     Ok(seed)
+}
+
+/// Reads `function_call`, the choice among `functions`; `None` if it is absent.
+fn first_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<ToolChoice>, ApiError> {
+    let Some(value) = fields.raw("function_call") else { return Ok(None) };
+    if let Ok(Text(word)) = read::<Text<'_>>(value, "function_call") {
+        return match word.as_ref() {
+            "auto" => Ok(Some(ToolChoice::Auto)),
+            "none" => Ok(Some(ToolChoice::None)),
+            other => Err(refuse("function_call", &format!("is {other:?}; expected auto, none or a name in an object"))),
+        };
+    }
+    let mut choice = Fields::of(value, "function_call".to_owned())?;
+    let name = choice.need("name")?;
+    choice.finish(reader)?;
+    Ok(Some(ToolChoice::Named(name)))
 }
 
 /// Reads `tool_choice`. The name of a function stands where [`named`] finds it in an object.

@@ -36,6 +36,8 @@ pub(crate) enum ToolForm {
     Namespaced { namespace: Arc<str>, name: Arc<str> },
     /// A call with a text.
     Text,
+    /// The call of a function in `function_call`, as the first versions of chat completions had it: an answer has one.
+    First,
 }
 
 impl ToolForms {
@@ -51,6 +53,11 @@ impl ToolForms {
     /// `true` if a call of the function `name` is one with a text to the client.
     pub(crate) fn is_text(&self, name: &str) -> bool {
         matches!(self.of(name), Some(ToolForm::Text))
+    }
+
+    /// `true` if calls are told as the first versions of chat completions did.
+    pub(crate) fn has_first(&self) -> bool {
+        self.0.values().any(|form| matches!(form, ToolForm::First))
     }
 
     /// Adds the form of the tool at `path`, which is called `name` as a function, unless another one of the `names` is.

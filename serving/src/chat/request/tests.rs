@@ -141,6 +141,42 @@ fn a_tool_that_takes_a_text_is_a_function_to_the_model_and_comes_back_in_its_own
 }
 
 #[test]
+fn functions_of_the_first_versions_are_called_as_they_were_then() {
+    let body = r#"{"model": "m", "functions": [{"name": "look", "parameters": {"type": "object"}}], "function_call": {"name": "look"},
+        "messages": [{"role": "user", "content": "x"},
+            {"role": "assistant", "content": null, "function_call": {"name": "look", "arguments": "{}"}},
+            {"role": "function", "name": "look", "content": "a key"}]}"#;
+    let call = parse(body, Reading::Whole).unwrap();
+    let request = &call.request;
+    assert_eq!((&*request.tools[0].name, &request.tool_choice), ("look", &ToolChoice::Named("look".into())));
+    assert_eq!((request.parallel_tool_calls, &request.passed), (Some(false), &None));
+    let [_, asked, told] = &request.messages[..] else { panic!("{request:?}") };
+    assert_eq!((asked.tool_calls[0].id.clone(), told.role), ("function_call_1".into(), ChatRole::Tool));
+    assert_eq!(told.tool_call_id.as_ref(), Some(&asked.tool_calls[0].id));
+
+    let take = |id: &str| ToolCall { id: id.into(), name: "look".into(), arguments: r#"{"at":1}"#.into() };
+    let reply = Reply::calling(None, vec![take("c1"), take("c2")]);
+    let stamp = Stamp { id: "1".into(), created: 0, cost: None, fingerprint: None };
+    let usage = Usage::default();
+    let answer = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp, forms: Some(&call.forms) };
+    let whole: Value = serde_json::from_slice(&answer.whole(Format::Chat)).unwrap();
+    let choice = &whole["choices"][0];
+    let expected =
+        json!({"role": "assistant", "content": null, "function_call": {"name": "look", "arguments": r#"{"at":1}"#}});
+    assert_eq!((&choice["message"], &choice["finish_reason"]), (&expected, &json!("function_call")));
+    let streamed = answer.streamed(Format::Chat, Streaming { include_usage: false });
+    let streamed = String::from_utf8(streamed.to_vec()).unwrap();
+    let deltas: Vec<Value> = streamed
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok())
+        .filter_map(|chunk| chunk["choices"][0]["delta"].get("function_call").cloned())
+        .collect();
+    let expected = json!([{"name": "look", "arguments": ""}, {"arguments": r#"{"at":1}"#}]);
+    assert_eq!(json!(deltas), expected);
+    assert!(!streamed.contains("tool_calls"), "{streamed}");
+}
+
+#[test]
 fn two_tools_of_one_name_are_refused_where_one_takes_a_text() {
     let function = r#"{"type": "function", "function": {"name": "f"}}"#;
     let custom = r#"{"type": "custom", "custom": {"name": "f"}}"#;
@@ -213,7 +249,7 @@ fn what_cannot_be_carried_is_refused_by_name() {
             refusal("{"),
             refusal(&with(r#""temperature": "hot""#)),
             refusal(&with(r#""model": "another""#)),
-            refusal(&with(r#""functions": [{"name": "f"}]"#)),
+            refusal(&with(r#""audio": {"voice": "alloy"}"#)),
             refusal(&with(r#""tools": [{"type": "local_shell"}]"#)),
             refusal(&with(r#""tools": [{"type": "function", "function": {"name": "f", "parameters": 1}}]"#)),
             refusal(&with(r#""top_logprobs": 2"#)),
