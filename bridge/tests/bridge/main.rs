@@ -8,6 +8,7 @@ mod isolation;
 mod joining;
 mod refusals;
 mod sdk_bodies;
+#[cfg(test)]
 mod stored;
 mod tls;
 mod tools;
