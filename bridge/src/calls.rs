@@ -9,7 +9,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use regatta_memory::HeldBytes;
 use regatta_proto::{Digest, MemberName};
-use regatta_serving::{ApiError, ChatCall, Format, Reading};
+use regatta_serving::{ApiError, ChatCall, Expanded, Format, Reading};
 use serde::de::IgnoredAny;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -35,6 +35,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) format: Format,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: Bytes,
+    /// The request with what it refers to. Whether it was asked before is a question of what was sent.
+    pub(crate) expanded: Expanded,
     /// Bytes of the request.
     pub(crate) held: HeldBytes,
     pub(crate) peer: &'a Peer,
@@ -50,8 +52,10 @@ impl Asked<'_> {
     /// that can only be told in the body, which then is an error of the format's.
     pub(crate) async fn answer(self) -> Response<AnswerBody> {
         let key = self.key();
-        let Self { opened, member, format, body, held, peer, created, place, .. } = self;
+        let Self { opened, member, format, body, expanded, held, peer, created, place, .. } = self;
         let dialect = format.dialect();
+        let Expanded { body: whole, keeping } = expanded;
+        let body = whole.unwrap_or(body);
         let (model, mut request, streaming, forms, left_out) = match ChatCall::parse(format, &body, Reading::Whole) {
             Ok(ChatCall { model, request, streaming, forms, left_out, .. }) => {
                 (model.into_owned(), request, streaming, forms, left_out)
@@ -86,6 +90,7 @@ impl Asked<'_> {
             format,
             streaming,
             forms,
+            keeping,
             created,
         };
         let (id, content_type) = (telling.id(), telling.content_type());

@@ -7,6 +7,7 @@
 //! | below the base URL | what |
 //! |---|---|
 //! | `/v1/chat/completions`, `/v1/messages`, `/v1/responses` | a model call, in the format of the route |
+//! | `/v1/responses/ID`, `/v1/conversations` and below | the session's own responses and conversations, which calls can refer to |
 //! | `/v1/models` | the names that the agent may give its model |
 //! | `/tools/request` | a request to a tool server, written as JSON |
 //! | `/tools/proxy/SCHEME/HOST:PORT/PATH` | a request to a tool server, as it is |

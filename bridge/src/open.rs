@@ -7,16 +7,23 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use regatta_serving::ResponseStore;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::Peer;
+use crate::routes::CALL_BYTES_MAX;
 use crate::session::{Answered, BridgedSession, Refused};
 use crate::single_flight::SingleFlight;
 use crate::token::Tokens;
 
 /// Requests of one session that are served at once.
 pub(crate) const REQUESTS_MAX: usize = 256;
+
+/// Responses of one session that later requests can refer to, and conversations beside them.
+const RESPONSES_MAX: usize = 128;
+/// Bytes of both, as many as a request may have that refers to them.
+const RESPONSES_BYTES_MAX: usize = CALL_BYTES_MAX;
 
 /// The sessions of one bridge.
 pub(crate) struct Sessions {
@@ -31,6 +38,8 @@ pub(crate) struct Opened {
     pub(crate) closed: CancellationToken,
     /// Calls of the session, which outlive the connections that asked for them.
     pub(crate) shared_calls: SingleFlight<Outcome, Peer>,
+    /// Responses and conversations that its agent can refer to.
+    pub(crate) responses: ResponseStore,
     /// Limits the requests of the session that are served at once.
     pub(crate) requests: Arc<Semaphore>,
 }
@@ -60,6 +69,7 @@ impl Sessions {
             session,
             closed: CancellationToken::new(),
             shared_calls: SingleFlight::new(),
+            responses: ResponseStore::new(RESPONSES_MAX, RESPONSES_BYTES_MAX),
             requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
         });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use regatta_benchmarks::ToolRequest;
 use regatta_memory::{ByteBudget, parsed_bytes};
 use regatta_proto::MemberName;
-use regatta_serving::{ApiError, Dialect, Format, NoBody, read_body};
+use regatta_serving::{ApiError, Dialect, Expanded, Format, NoBody, StoredObject, read_body};
 
 use crate::answer_body::{AnswerBody, Gone};
-use crate::answers::refuse;
+use crate::answers::{JSON, refuse, respond};
 use crate::calls::{Asked, closed};
 use crate::connection::Peer;
 use crate::open::{Absent, Opened, REQUESTS_MAX, Sessions};
 use crate::{models, tools};
 
 /// Longest request to a model.
-const CALL_BYTES_MAX: usize = 4 << 20;
+pub(crate) const CALL_BYTES_MAX: usize = 4 << 20;
 /// Longest request to a tool.
 const TOOL_BYTES_MAX: usize = 1 << 20;
 
@@ -28,7 +28,8 @@ const TOOL_REQUEST: &str = "/tools/request";
 const TOOL_PROXY: &str = "/tools/proxy/";
 /// Routes of the providers that are refused. Their answers would be those of other models, would cost what no session knows of, or stand for
 /// something that the provider keeps.
-const UNSERVED: [&str; 5] = ["/embeddings", "/completions", "/moderations", "/messages/count_tokens", "/responses/"];
+const UNSERVED: [&str; 6] =
+    ["/embeddings", "/completions", "/moderations", "/messages/count_tokens", "/responses/", "/conversations/"];
 
 /// State that all requests share.
 pub(crate) struct Server {
@@ -45,6 +46,8 @@ enum Place<'p> {
     Models,
     /// One model of the list, by its name.
     Model(&'p str),
+    /// A response or a conversation of the session.
+    Stored(StoredObject<'p>),
     /// A route of the providers that is refused.
     Unserved,
     ToolRequest,
@@ -65,6 +68,9 @@ impl<'p> Place<'p> {
 
     /// A route that clients ask for beside their calls; it may lack the version.
     fn beside_calls(path: &'p str) -> Option<Self> {
+        if let Some(object) = StoredObject::at(path) {
+            return Some(Self::Stored(object));
+        }
         let path = path.strip_prefix("/v1").unwrap_or(path);
         if let Some(name) = path.strip_prefix("/models/").filter(|name| !name.is_empty()) {
             return Some(Self::Model(name));
@@ -77,6 +83,7 @@ impl<'p> Place<'p> {
         match self {
             Self::Call(_) | Self::ToolRequest => method == Method::POST,
             Self::Models | Self::Model(_) => method == Method::GET,
+            Self::Stored(object) => object.takes(method),
             // They are refused in the same words.
             Self::Unserved | Self::ToolProxy(_) => true,
         }
@@ -133,14 +140,25 @@ impl Server {
             None => return Err(refused(closed())),
             Some(body) => body?,
         };
-        let parsed = parsed_bytes(&body) - body.len() as u64;
+        let expanded = match place {
+            Place::Call(Format::Responses) => expand(&opened, &body).map_err(refused)?,
+            _ => Expanded::default(),
+        };
+        let parsed = parsed_bytes(expanded.body.as_ref().unwrap_or(&body)).saturating_sub(body.len() as u64);
         held.grow(parsed).await.map_err(|error| refused(ApiError::too_large(error.to_string())))?;
         Ok(match place {
             Place::Call(format) => {
                 let (opened, headers, created) = (&opened, &head.headers, self.created);
                 let place = place_of_request;
-                Asked { opened, member, format, headers, body, held, peer, created, place }.answer().await
+                Asked { opened, member, format, headers, body, expanded, held, peer, created, place }.answer().await
             }
+            Place::Stored(object) => match opened.responses.serve(object, &head.method, &body, self.created) {
+                Ok(told) => respond(StatusCode::OK, JSON, AnswerBody::new(told, None)),
+                Err(error) => {
+                    opened.session.unreadable(&error.message);
+                    return Err(refused(error));
+                }
+            },
             Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
             Place::Model(name) => models::one(name, self.created, dialect(head)),
             Place::Unserved => return Err(refused(unserved(rest))),
@@ -170,6 +188,11 @@ impl Server {
             Err(Absent::Unknown) => Err(ApiError::unknown_id("there is no such session")),
         }
     }
+}
+
+/// The request with the earlier responses, conversations and items of the session that it refers to.
+fn expand(opened: &Opened, body: &[u8]) -> Result<Expanded, ApiError> {
+    opened.responses.expand(body).inspect_err(|error| opened.session.unreadable(&error.message))
 }
 
 /// The member of a team that the path or, if it does not, a header names; and the path without it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reply, Usage};
-use regatta_serving::{Answer, ApiError, Format, Stamp, Streaming, ToolForms};
+use regatta_serving::{Answer, ApiError, Format, Keeping, Stamp, Streaming, ToolForms};
 
 use crate::answer_body::{AnswerBody, Claim};
 use crate::answers::JSON;
@@ -24,6 +24,8 @@ pub(crate) struct Telling {
     pub(crate) streaming: Option<Streaming>,
     /// Forms in which the client reads calls of its tools.
     pub(crate) forms: ToolForms,
+    /// Input that is kept with the answer, for requests that refer to it.
+    pub(crate) keeping: Option<Keeping>,
     /// Seconds since 1970.
     pub(crate) created: i64,
 }
@@ -52,6 +54,10 @@ impl Telling {
             None => answer.whole(self.format),
             Some(streaming) => answer.streamed(self.format, streaming),
         };
+        if let Some(keeping) = &self.keeping {
+            let whole = if self.streaming.is_some() { answer.whole(self.format) } else { bytes.clone() };
+            self.opened.responses.keep(keeping, &whole);
+        }
         let claim = Claim { opened: Arc::clone(&self.opened), number: self.number, peer: self.peer.clone() };
         AnswerBody::new(bytes, Some(claim))
     }

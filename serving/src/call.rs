@@ -12,8 +12,8 @@ use crate::responses::forms::ToolForms;
 pub enum Reading {
     /// All fields. Those that [`ChatRequest`] has no place for are [passed on](regatta_proto::Passed), or refused by name.
     Whole,
-    /// The part that simulated models use: messages, names of tools, and sampling parameters. All other fields are ignored, whatever they
-    /// hold.
+    /// The part that simulated models use: messages, names of tools, and sampling parameters. All other fields are
+    /// [left unread](ChatCall::unread), whatever they hold.
     Gist,
 }
 
@@ -32,6 +32,8 @@ pub struct ChatCall<'a> {
     pub metadata: Option<&'a RawValue>,
     /// Forms in which the client reads calls of its tools.
     pub forms: ToolForms,
+    /// Fields that a gist does not read, as the client wrote them; none of a whole reading.
+    pub unread: Vec<(Cow<'a, str>, &'a RawValue)>,
     /// Names of fields that were accepted but not carried, though a client may care; sorted.
     pub left_out: Vec<&'static str>,
 }

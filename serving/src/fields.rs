@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use bytes::Bytes;
 use regatta_proto::plain_message;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::error::ApiError;
+use crate::error::{ApiError, json_bytes};
 use crate::reader::Reader;
 use crate::refused::{DISGUISED, is_disguised, why};
 
@@ -49,6 +50,32 @@ impl<'a> Fields<'a> {
         let (name, value) = self.entries.swap_remove(place);
         self.taken.push(name);
         (!says_nothing(value)).then_some(value)
+    }
+
+    /// The value of `name`, which stays.
+    pub(crate) fn peek(&self, name: &str) -> Option<&'a RawValue> {
+        self.entries.iter().find(|(field, _)| field == name).map(|(_, value)| *value)
+    }
+
+    /// Takes out all that is left.
+    pub(crate) fn rest(&mut self) -> Vec<(Cow<'a, str>, &'a RawValue)> {
+        std::mem::take(&mut self.entries)
+    }
+
+    /// The object with the fields that are left, as they were written, and `value`, a JSON text, as the field `name`.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Bytes {
+        let mut out = Vec::from(*b"{");
+        for (field, written) in &self.entries {
+            out.extend_from_slice(&json_bytes(field));
+            out.push(b':');
+            out.extend_from_slice(written.get().as_bytes());
+            out.push(b',');
+        }
+        out.extend_from_slice(&json_bytes(&name));
+        out.push(b':');
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'}');
+        out.into()
     }
 
     /// Takes the value of `name` and parses it.

@@ -20,7 +20,8 @@
 //! - Refused by name, with a reason that `refused` lists: fields with which accounts or transcripts would be untrue.
 //! - Accepted and ignored, because the answer does not depend on them: `metadata`, `user`, `store`, identifiers and names of caches, and
 //!   the usual service tier.
-//! - [Of another form](ToolForms): tools in a namespace, and tools that are called with a text, are functions to the model.
+//! - [Expanded](ResponseStore), before a request of responses is read: references to earlier responses, conversations and items.
+//! - [Of another form](ToolForms): tools in a namespace of responses, and tools that are called with a text, are functions to the model.
 //! - [Left out, and reported](ChatCall::left_out): `strict` of a tool, a search of the provider's in responses, `is_error` of a result, `description` of an output schema, `summary`
 //!   of a reasoning.
 //! - `name` of a message: a name other than the role's is put before the text, as `NAME: `, because nothing else distinguishes the members
@@ -69,6 +70,7 @@ pub use parts::{Part, part, parts};
 pub use rare_line::RareLine;
 pub use request_body::{BODY_TIME_MAX, NoBody, read_body};
 pub use responses::forms::ToolForms;
+pub use responses::store::{Expanded, Keeping, ResponseStore, StoredObject};
 pub use sending::{SEND_MAX, hold_until_sent};
 pub use sse_encoder::{SseEncoder, at_once};
 pub use turns::{SharedTurns, Turn};

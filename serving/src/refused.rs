@@ -10,7 +10,9 @@ pub(crate) const OTHER_MODEL: &str = "would have something else answer than the 
 pub(crate) const PROVIDERS_TOOL: &str = "is run by the provider, at a price of its own and unseen by the transcript; offer functions that the agent runs itself";
 /// Stored answers, conversations, prompts and files.
 pub(crate) const PROVIDERS_STATE: &str = "refers to something that the provider keeps, without which no transcript can be replayed; send it as part of the request";
-/// Audio, calls of custom tools, calls of the first kind.
+/// Earlier responses, conversations and items, where the listener keeps some.
+pub(crate) const NOT_KEPT: &str = "is not among the latest responses and conversations of the session, which are all that is kept; send it as part of the request";
+/// Audio, and calls of tools whose calls are objects of their own.
 pub(crate) const UNREAD_ANSWER: &str = "asks for an answer in a form that is not recorded; ask for text and functions";
 /// Thoughts are told by the bridge in a form of its own, which no provider takes back.
 pub(crate) const SIGNED_THOUGHT: &str = "cannot be carried in a conversation with a thought that only its provider can read; have the model answer without thinking";
@@ -98,11 +100,12 @@ pub(crate) fn is_disguised(name: &str) -> bool {
 }
 
 #[cfg(test)]
-pub(crate) const REASONS: [&str; 10] = [
+pub(crate) const REASONS: [&str; 11] = [
     ONE_ANSWER,
     OTHER_MODEL,
     PROVIDERS_TOOL,
     PROVIDERS_STATE,
+    NOT_KEPT,
     UNREAD_ANSWER,
     SIGNED_THOUGHT,
     DEARER,

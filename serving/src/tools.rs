@@ -59,14 +59,6 @@ pub(crate) fn function(mut fields: Fields<'_>, schema: &str, reader: &mut Reader
 /// Kinds of tools that the client runs, and whose calls are of a form that is not recorded.
 const UNREAD: [&str; 6] = ["custom", "local_shell", "shell", "apply_patch", "namespace", "computer"];
 
-/// Takes `type` out of a tool; if present, it must be `kind`.
-pub(crate) fn expect_kind(tool: &mut Fields<'_>, kind: &str) -> Result<(), ApiError> {
-    match tool.text("type")? {
-        Some(other) if other != kind => Err(tool.refuse("type", foreign(&other))),
-        _ => Ok(()),
-    }
-}
-
 /// The reason why a tool of the kind `kind` is refused.
 pub(crate) fn foreign(kind: &str) -> &'static str {
     if UNREAD.contains(&kind) || kind.starts_with("computer_") { UNREAD_ANSWER } else { PROVIDERS_TOOL }

@@ -11,7 +11,7 @@ use crate::endpoint::Endpoint;
 use crate::formats::{ChatCall, Format};
 use crate::identity::Identity;
 use crate::model::ChatModel;
-use crate::said::{tokens, within};
+use crate::said::{logprobs, tokens, within};
 use crate::session::Session;
 
 /// The author of an answer.
@@ -39,8 +39,8 @@ impl Endpoint {
         call: ChatCall<'_>,
         digest: &Digest,
     ) -> Result<Draft, ApiError> {
-        let author = self.author(headers, &call, digest)?;
-        let input = call.prompt_tokens();
+        let author = self.author(format, headers, &call, digest)?;
+        let (input, candidates) = (call.prompt_tokens(), call.logprobs(format)?);
         let ChatCall { model, mut request, streaming, .. } = call;
         let (reply, session) = match author {
             Author::Suite(session, persona) => {
@@ -52,7 +52,10 @@ impl Endpoint {
             }
             Author::Said(session, reply) => (reply, session),
         };
-        let reply = within(reply, request.sampling.max_tokens);
+        let mut reply = within(reply, request.sampling.max_tokens);
+        if let (Some(candidates), Some(text)) = (candidates, &reply.text) {
+            reply.logprobs = Some(logprobs(text, candidates));
+        }
         Ok(Draft {
             format: Format::Chat(format),
             model: model.into_owned(),
@@ -60,10 +63,17 @@ impl Endpoint {
             item: session.map(|session| (session.suite, session.item)),
             streaming,
             content: Content::Said { format, reply },
+            keeping: None,
         })
     }
 
-    fn author(&self, headers: &HeaderMap, call: &ChatCall<'_>, digest: &Digest) -> Result<Author, ApiError> {
+    fn author(
+        &self,
+        format: ChatFormat,
+        headers: &HeaderMap,
+        call: &ChatCall<'_>,
+        digest: &Digest,
+    ) -> Result<Author, ApiError> {
         let model = ChatModel::named(&call.model)?;
         let identity = Identity::read(headers, &call.metadata)?;
         if let ChatModel::Simulated(persona) = model {
@@ -82,13 +92,19 @@ impl Endpoint {
             ));
         }
         match model {
-            ChatModel::Simulated(persona) => session?.map(|session| Author::Suite(session, persona)).ok_or_else(|| {
-                ApiError::bad_request(
-                    Some("messages"),
-                    "no item of the served benchmarks recognises these messages; send the benchmark's own prompts, or the headers \
-                     x-regatta-benchmark and x-regatta-item, as `identify_sessions: true` of an endpoint in a spec does",
-                )
-            }),
+            ChatModel::Simulated(persona) => {
+                if let Some(session) = session? {
+                    return Ok(Author::Suite(session, persona));
+                }
+                // Nobody knows what is asked, but what the answer has to look like.
+                call.made_up(format)?.map(|reply| Author::Said(None, reply)).ok_or_else(|| {
+                    ApiError::bad_request(
+                        Some("messages"),
+                        "no item of the served benchmarks recognises these messages; send the benchmark's own prompts, or the headers \
+                         x-regatta-benchmark and x-regatta-item, as `identify_sessions: true` of an endpoint in a spec does",
+                    )
+                })
+            }
             ChatModel::Scripted => {
                 let Some(script) = &self.script else {
                     let message = "this endpoint was started without a script; start it with one to ask `scripted`";
@@ -96,10 +112,15 @@ impl Endpoint {
                 };
                 // A script may have items that no served benchmark has.
                 let session = session.ok().flatten();
-                let recognised =
-                    session.as_ref().map(|session| self.suites[session.suite].suite.items()[session.item.0 as usize].id.as_str());
+                let recognised = session
+                    .as_ref()
+                    .map(|session| self.suites[session.suite].suite.items()[session.item.0 as usize].id.as_str());
                 let item = identity.item.as_deref().or(recognised);
-                match script.reply(item, identity.trial, &call.request) {
+                let reply = match script.reply(item, identity.trial, &call.request) {
+                    Some(reply) => Some(reply),
+                    None => call.made_up(format)?,
+                };
+                match reply {
                     Some(reply) => Ok(Author::Said(session, reply)),
                     None => Err(ApiError::bad_request(
                         Some("messages"),

@@ -107,6 +107,9 @@ impl Endpoint {
         let bill = self.bill(&draft, None, self.clock.now());
         account.generated(bill);
         let stamp = self.stamp(id, bill);
+        if let Some(keeping) = &draft.keeping {
+            self.responses.keep(keeping, &draft.whole(&stamp));
+        }
         let delay = match fault {
             Some(Fault::Slow) => delay + Duration::from_millis(self.simulation.faults.slow_ms),
             _ => delay,

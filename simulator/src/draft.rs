@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use regatta_proto::{Reply, Usage};
-use regatta_serving::{Answer, Format as ChatFormat, SseEncoder, Stamp, Streaming};
+use regatta_serving::{Answer, Format as ChatFormat, Keeping, SseEncoder, Stamp, Streaming};
 
 use crate::formats::Format;
 use crate::formats::embeddings_answer::{self, Encoding};
+use crate::lexical::{embed, shortened};
 use crate::session::AnsweredItem;
 
 /// A model's answer, without the parts that depend on the delivery.
@@ -18,6 +19,8 @@ pub(crate) struct Draft {
     /// Options of the stream; `None` for a whole answer. Only chats are streamed.
     pub(crate) streaming: Option<Streaming>,
     pub(crate) content: Content,
+    /// Input that is kept with the answer, for requests that refer to it.
+    pub(crate) keeping: Option<Keeping>,
 }
 
 /// Content of an answer.
@@ -26,7 +29,7 @@ pub(crate) enum Content {
     /// The reply of a chat model.
     Said { format: ChatFormat, reply: Reply },
     /// Vectors of texts.
-    Vectors { texts: Vec<String>, encoding: Encoding },
+    Vectors { texts: Vec<String>, encoding: Encoding, dimensions: usize },
 }
 
 impl Draft {
@@ -34,8 +37,9 @@ impl Draft {
     pub(crate) fn whole(&self, stamp: &Stamp) -> Bytes {
         match &self.content {
             Content::Said { format, reply } => self.answer(reply, stamp).whole(*format),
-            Content::Vectors { texts, encoding } => {
-                embeddings_answer::list(&self.model, self.usage.input, texts, *encoding, stamp)
+            Content::Vectors { texts, encoding, dimensions } => {
+                let embedded = texts.iter().map(|text| shortened(&embed(text), *dimensions));
+                embeddings_answer::list(&self.model, self.usage.input, embedded, *encoding, stamp)
             }
         }
     }

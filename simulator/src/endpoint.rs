@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use regatta_proto::{Clock, Simulation};
+use regatta_serving::ResponseStore;
 
 use crate::batches::store::Batches;
 use crate::counters::Tally;
@@ -10,6 +11,11 @@ use crate::limits::Limits;
 use crate::script::Script;
 use crate::seen::Seen;
 use crate::session::ServedSuite;
+
+/// Responses that requests of all clients can refer to, and conversations beside them.
+const MAX_RESPONSES: usize = 1024;
+/// Bytes of both.
+const MAX_RESPONSE_BYTES: usize = 16 << 20;
 
 /// State that all requests share.
 pub(crate) struct Endpoint {
@@ -25,6 +31,8 @@ pub(crate) struct Endpoint {
     pub(crate) judged: Seen,
     pub(crate) tally: Tally,
     pub(crate) batches: Batches,
+    /// Responses and conversations that requests can refer to.
+    pub(crate) responses: ResponseStore,
 }
 
 impl Endpoint {
@@ -46,6 +54,7 @@ impl Endpoint {
             judged: Seen::new(),
             tally: Tally::default(),
             batches,
+            responses: ResponseStore::new(MAX_RESPONSES, MAX_RESPONSE_BYTES),
         }
     }
 }

@@ -42,6 +42,20 @@ pub fn embed(text: &str) -> [f32; LEXICAL_DIMENSIONS] {
     vector
 }
 
+/// The first `dimensions` numbers of `vector`, scaled to length 1, as providers shorten vectors on demand.
+pub(crate) fn shortened(vector: &[f32], dimensions: usize) -> Vec<f32> {
+    let kept: Vec<f32> = vector.iter().take(dimensions).copied().collect();
+    if kept.len() == vector.len() {
+        return kept;
+    }
+    let norm = kept.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if norm > 0.0 {
+        return kept.iter().map(|x| x / norm).collect();
+    }
+    // Nothing of the text is in these dimensions.
+    kept.iter().enumerate().map(|(index, _)| if index == 0 { 1.0 } else { 0.0 }).collect()
+}
+
 /// The low bits select the dimension, and another bit the sign, so that collisions cancel instead of adding up.
 fn add(vector: &mut [f32; LEXICAL_DIMENSIONS], hash: u64, weight: f32) {
     let dimension = (hash % LEXICAL_DIMENSIONS as u64) as usize;

@@ -4,6 +4,7 @@
 //! between a worker and its provider is exercised: connections, limits, retries, accounting. Its chat models are `oracle` (answers with the
 //! gold), `noisy-P` (the gold, perturbed with probability P) and `scripted` (answers from a [`Script`]); its embedding model is `lexical`.
 //! Latency and faults follow a [`regatta_proto::Simulation`] and derive from its seed and the request, so that a run can be repeated.
+//! Where nobody has an answer, a request that asks for one by a schema, or for the call of a tool, gets one made up.
 //! Requests, answers and costs are counted ([`Counters`], also at `/simulator/counters`).
 //!
 //! Simulated apps and tool servers are a crate of their own, `toolservers`.
@@ -25,6 +26,7 @@ mod delivery;
 mod draft;
 mod endpoint;
 mod event_stream;
+mod examples;
 mod faults;
 mod formats;
 mod identity;

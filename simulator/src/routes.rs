@@ -6,7 +6,7 @@ use bytes::Bytes;
 use hyper::body::Body;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use regatta_proto::Digest;
-use regatta_serving::{Format as ChatFormat, NoBody, read_body};
+use regatta_serving::{Expanded, Format as ChatFormat, NoBody, StoredObject, read_body};
 
 use crate::answer_body::AnswerBody;
 use crate::api_error::{ApiError, Dialect, json_bytes};
@@ -26,11 +26,12 @@ const MODELS: &str = "/v1/models";
 const HEALTH: &str = "/healthz";
 const COUNTERS: &str = "/simulator/counters";
 /// All routes, for the error message about an unknown one.
-const ROUTES: [&str; 10] = [
+const ROUTES: [&str; 11] = [
     ChatFormat::Chat.route(),
     ChatFormat::Messages.route(),
     ChatFormat::Responses.route(),
     Format::Embeddings.route(),
+    "/v1/conversations",
     "/v1/files",
     "/v1/batches",
     "/v1/messages/batches",
@@ -68,6 +69,9 @@ impl Endpoint {
                 if let Some(name) = path.strip_prefix(MODELS).and_then(|rest| rest.strip_prefix('/')) {
                     return Ok(self.model(method, name));
                 }
+                if let Some(object) = StoredObject::at(path) {
+                    return self.stored(object, method, body).await;
+                }
                 if let Some(dialect) = batches::dialect_of(path) {
                     return self.serve_batches(dialect, &head, body).await;
                 }
@@ -97,10 +101,46 @@ impl Endpoint {
         headers: &HeaderMap,
         body: &[u8],
     ) -> Result<Response<AnswerBody>, Dropped> {
+        let expanded = match format {
+            Format::Chat(ChatFormat::Responses) => match self.responses.expand(body) {
+                Ok(expanded) => expanded,
+                Err(refusal) => return Ok(self.refuse(refusal, format.dialect())),
+            },
+            Format::Chat(ChatFormat::Chat | ChatFormat::Messages) | Format::Embeddings => Expanded::default(),
+        };
+        let body = expanded.body.as_deref().unwrap_or(body);
         let digest = request_digest(format.route(), headers, body);
         match self.draft(format, headers, body, &digest) {
-            Ok(draft) => self.deliver(draft, &digest).await,
+            Ok(draft) => self.deliver(Draft { keeping: expanded.keeping, ..draft }, &digest).await,
             Err(refusal) => Ok(self.refuse(refusal, format.dialect())),
+        }
+    }
+
+    /// Answers a request about a response or a conversation.
+    async fn stored<B>(
+        &self,
+        object: StoredObject<'_>,
+        method: &Method,
+        body: B,
+    ) -> Result<Response<AnswerBody>, Dropped>
+    where
+        B: Body<Data = Bytes, Error: std::fmt::Display>,
+    {
+        if !object.takes(method) {
+            let refusal = ApiError::wrong_method(format!("this object does not take {method}"));
+            return Ok(self.refuse(refusal, Dialect::Openai));
+        }
+        let body = match read_body(body, MAX_BODY_BYTES, None).await {
+            Ok(body) => body,
+            Err(NoBody::Refused(refusal)) => return Ok(self.refuse(refusal, Dialect::Openai)),
+            Err(NoBody::Disconnected(error)) => {
+                tracing::debug!(%error, "a client of the simulated endpoint went away while it sent its request");
+                return Err(Dropped);
+            }
+        };
+        match self.responses.serve(object, method, &body, self.created) {
+            Ok(told) => Ok(ok(told)),
+            Err(refusal) => Ok(self.refuse(refusal, Dialect::Openai)),
         }
     }
 

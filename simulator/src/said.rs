@@ -1,8 +1,13 @@
 //! Replies of simulated models: text, tool calls, or both, within the limit of tokens.
 
-use regatta_proto::{Finish, Reply};
+use regatta_proto::{Finish, Reply, TokenLogprob};
 
-use crate::tokens::{count_tokens, cut};
+use crate::tokens::{CHARACTERS_PER_TOKEN, count_tokens, cut};
+
+/// Log-probability of every token that is said.
+const SAID: f64 = -0.125;
+/// Log-probability of the first alternative to it; each further one has 1 less. They add up to less than what is left.
+const UNSAID: f64 = -3.0;
 
 /// Cuts `reply` to `max_tokens`. The text comes first; the arguments of the first call that does not fit are cut off.
 pub(crate) fn within(reply: Reply, max_tokens: Option<u32>) -> Reply {
@@ -36,6 +41,18 @@ pub(crate) fn within(reply: Reply, max_tokens: Option<u32>) -> Reply {
         calls.push(call);
     }
     Reply { text, tool_calls: calls, ..Reply::of_text(None, finish) }
+}
+
+/// Log-probabilities of the tokens of `text`, each with so many candidates, of which it is the likeliest.
+pub(crate) fn logprobs(text: &str, candidates: u8) -> Vec<TokenLogprob> {
+    let characters: Vec<char> = text.chars().collect();
+    let pieces = characters.chunks(CHARACTERS_PER_TOKEN).map(|piece| piece.iter().collect::<String>());
+    let tokens = pieces.map(|token| {
+        let others = (1..candidates).map(|place| (format!("{token}{place}"), UNSAID - f64::from(place - 1)));
+        let itself = (candidates > 0).then(|| (token.clone(), SAID));
+        TokenLogprob { logprob: SAID, top: itself.into_iter().chain(others).collect(), token }
+    });
+    tokens.collect()
 }
 
 /// Tokens of the whole reply.

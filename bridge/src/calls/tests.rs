@@ -53,6 +53,7 @@ async fn while_a_call_is_waited_for_its_body_is_not_kept() {
         format: Format::Chat,
         headers: &headers,
         body: Bytes::from_owner(Watched(memory)),
+        expanded: Expanded::default(),
         held: regatta_memory::ByteBudget::default().holder().read(),
         peer: &peer,
         created: 0,

@@ -8,6 +8,8 @@ mod isolation;
 mod joining;
 mod refusals;
 mod sdk_bodies;
+#[cfg(test)]
+mod stored;
 mod tls;
 mod tools;
 mod waiting;

@@ -46,11 +46,11 @@ async fn what_cannot_be_carried_is_refused_in_the_shape_of_the_format() {
     let session = Session::open();
     let harness = Harness::of(session.clone()).await;
     let mut body = chat("x");
-    body["functions"] = json!([{"name": "f"}]);
+    body["audio"] = json!({"voice": "alloy"});
     let answer = harness.post(CHAT, &body).await;
     assert_eq!(answer.status(), 400);
     let error = &answer.json::<Value>().await.unwrap()["error"];
-    assert_eq!((&error["type"], &error["param"]), (&json!("invalid_request_error"), &json!("functions")));
+    assert_eq!((&error["type"], &error["param"]), (&json!("invalid_request_error"), &json!("audio")));
     let mut body = json!({"model": "m", "max_tokens": 1, "messages": chat("x")["messages"]});
     body["mcp_servers"] = json!([{"name": "a"}]);
     let answer = harness.post("/v1/messages", &body).await;
@@ -73,7 +73,7 @@ async fn the_session_is_told_what_cannot_be_carried_but_not_of_what_is_no_reques
     assert_eq!(post(CHAT, chat("x").to_string()).await, 200);
     assert_eq!(*session.unreadable.lock().unwrap(), Vec::<String>::new());
     let mut body = chat("x");
-    body["functions"] = json!([{"name": "f"}]);
+    body["audio"] = json!({"voice": "alloy"});
     let refused: Value = harness.post(CHAT, &body).await.json().await.unwrap();
     let kept = json!([{"type": "file", "file": {"file_id": "file-1"}}]);
     harness.post(CHAT, &json!({"model": "m", "messages": [{"role": "user", "content": kept}]})).await;
@@ -113,7 +113,7 @@ async fn routes_beside_the_calls_of_models_are_answered_or_refused_alike() {
             (&json!("unsupported_route"), &json!("invalid_request_error"))
         );
     }
-    assert_eq!(get("/v1/responses/resp_1").await.status(), 400);
+    assert_eq!(harness.post("/v1/responses/resp_1/cancel", &json!({})).await.status(), 400);
     let counted =
         harness.client.post(harness.url("/v1/messages/count_tokens")).header("anthropic-version", "2023-06-01");
     let error: Value = counted.json(&chat("x")).send().await.unwrap().json().await.unwrap();

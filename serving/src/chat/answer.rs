@@ -3,10 +3,14 @@
 //! An answer has `id`, `object`, `created`, `model`, `system_fingerprint`, `choices` (`index`, `message` with `role`, `content`, which is
 //! null where there is no text, and `tool_calls` of `id`, `type`, `function` with `name` and `arguments`; `finish_reason`: `stop`,
 //! `length`, `tool_calls` or `content_filter`) and `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`,
-//! `prompt_tokens_details.cached_tokens`, which are part of `prompt_tokens`, and OpenRouter's `cost`). A stream is of unnamed events, each
+//! `prompt_tokens_details.cached_tokens`, which are part of `prompt_tokens`, and OpenRouter's `cost`). A call of a tool that takes a text has
+//! the `type` `custom`, and `name` and `input` in `custom`. A client that offers `functions` gets the first call in the message's
+//! `function_call`, and the `finish_reason` `function_call`. A stream is of unnamed events, each
 //! a chunk whose choices have a `delta` instead of the `message`, where calls have an `index`, and all but their first delta only more of
 //! their `arguments`; with `stream_options.include_usage` the last chunk has no choices but
 //! the usage, which is null in all others. `[DONE]` ends it. An error within a stream is an event that holds an error object.
+
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use regatta_proto::{Finish, Reasoning, Reply, ToolCall};
@@ -18,6 +22,7 @@ use crate::answer::{Answer, Stamp};
 use crate::error::{ApiError, Dialect, json_bytes};
 use crate::logprobs::tokens;
 use crate::parts::Part;
+use crate::responses::forms::{ToolForms, input};
 use crate::sse_encoder::{SseEncoder, write_unnamed};
 
 #[derive(Serialize)]
@@ -51,6 +56,8 @@ struct Message<'a> {
     reasoning_details: Option<Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
 }
 
 /// A tool call, or a piece of one.
@@ -63,7 +70,18 @@ struct Call<'a> {
     id: Option<&'a str>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'a str>,
-    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function: Option<Function<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    custom: Option<Custom<'a>>,
+}
+
+/// A call of a tool that takes a text.
+#[derive(Serialize)]
+struct Custom<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    input: Cow<'a, str>,
 }
 
 #[derive(Serialize)]
@@ -132,34 +150,59 @@ struct Delta<'a> {
     reasoning_details: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_calls: Option<[Call<'a>; 1]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Function<'a>>,
 }
 
 impl<'a> Call<'a> {
-    fn whole(call: &'a ToolCall) -> Self {
-        let function = Function { name: Some(&call.name), arguments: &call.arguments };
-        Self { index: None, id: Some(&call.id), kind: Some("function"), function }
+    /// The whole call, of a tool that takes a text or a function.
+    fn whole(call: &'a ToolCall, is_text: bool) -> Self {
+        let arguments = &*call.arguments;
+        Self { id: Some(&call.id), ..Self::of(Some(&call.name), arguments, is_text) }
     }
 
     /// The delta with which the call at `index` begins.
-    fn beginning(index: usize, call: &'a ToolCall) -> Self {
-        let function = Function { name: Some(&call.name), arguments: "" };
-        Self { index: Some(index), function, ..Self::whole(call) }
+    fn beginning(index: usize, call: &'a ToolCall, is_text: bool) -> Self {
+        let name = Some(&*call.name);
+        Self { index: Some(index), id: Some(&call.id), ..Self::of(name, "", is_text) }
     }
 
-    fn piece(index: usize, arguments: &'a str) -> Self {
-        Self { index: Some(index), id: None, kind: None, function: Function { name: None, arguments } }
+    fn piece(index: usize, arguments: &'a str, is_text: bool) -> Self {
+        Self { index: Some(index), kind: None, ..Self::of(None, arguments, is_text) }
+    }
+
+    fn of(name: Option<&'a str>, arguments: &'a str, is_text: bool) -> Self {
+        let none = Self { index: None, id: None, kind: None, function: None, custom: None };
+        if is_text {
+            // Whoever has calls of this form writes each as one piece.
+            return Self { kind: Some("custom"), custom: Some(Custom { name, input: input(arguments) }), ..none };
+        }
+        Self { kind: Some("function"), function: Some(Function::of(name, arguments)), ..none }
+    }
+}
+
+impl<'a> Function<'a> {
+    const fn of(name: Option<&'a str>, arguments: &'a str) -> Self {
+        Self { name, arguments }
     }
 }
 
 /// The whole answer.
 pub(crate) fn completion(answer: &Answer<'_>) -> Bytes {
     let Answer { model, reply, stamp, .. } = *answer;
+    let calls = reply.tool_calls.iter().map(|call| Call::whole(call, is_text(answer, call)));
+    let is_first = is_first(answer);
     let message = Message {
         role: "assistant",
         content: reply.text.as_deref(),
         reasoning_content: reply.reasoning.as_ref().map(|reasoning| &*reasoning.text),
         reasoning_details: reply.reasoning.as_ref().and_then(details),
-        tool_calls: reply.tool_calls.iter().map(Call::whole).collect(),
+        tool_calls: if is_first { Vec::new() } else { calls.collect() },
+        function_call: reply
+            .tool_calls
+            .first()
+            .filter(|_| is_first)
+            .map(|call| Function::of(Some(&call.name), &call.arguments)),
     };
     json_bytes(&Completion {
         id: id(stamp),
@@ -167,15 +210,30 @@ pub(crate) fn completion(answer: &Answer<'_>) -> Bytes {
         created: stamp.created,
         model,
         system_fingerprint: stamp.fingerprint,
-        choices: [Choice { index: 0, message, finish_reason: finish_reason(reply.finish), logprobs: logprobs(answer) }],
+        choices: [Choice {
+            index: 0,
+            message,
+            finish_reason: finish_reason(reply.finish, is_first),
+            logprobs: logprobs(answer),
+        }],
         usage: WireUsage::new(answer),
     })
 }
 
-const fn finish_reason(finish: Finish) -> &'static str {
+fn is_text(answer: &Answer<'_>, call: &ToolCall) -> bool {
+    answer.forms.is_some_and(|forms| forms.is_text(&call.name))
+}
+
+/// `true` if the client reads one call, in `function_call`.
+fn is_first(answer: &Answer<'_>) -> bool {
+    answer.forms.is_some_and(ToolForms::has_first)
+}
+
+const fn finish_reason(finish: Finish, is_first: bool) -> &'static str {
     match finish {
         Finish::Stop | Finish::Other => "stop",
         Finish::Length => "length",
+        Finish::ToolCalls if is_first => "function_call",
         Finish::ToolCalls => "tool_calls",
         Finish::ContentFilter => "content_filter",
     }
@@ -197,6 +255,10 @@ pub(crate) struct Chunks {
     fingerprint: Option<&'static str>,
     finish_reason: &'static str,
     has_text: bool,
+    /// The client reads one call, in `function_call`.
+    is_first: bool,
+    /// For each call, whether its tool takes a text.
+    texts: Vec<bool>,
     /// Log-probabilities of the whole answer, sent with its first piece.
     logprobs: Option<Value>,
     /// `None` if the client does not ask for it.
@@ -211,11 +273,17 @@ impl Chunks {
             created: stamp.created,
             model: model.to_owned(),
             fingerprint: stamp.fingerprint,
-            finish_reason: finish_reason(reply.finish),
+            finish_reason: finish_reason(reply.finish, is_first(answer)),
             has_text: reply.text.is_some(),
+            is_first: is_first(answer),
+            texts: reply.tool_calls.iter().map(|call| is_text(answer, call)).collect(),
             logprobs: logprobs(answer),
             usage: include_usage.then(|| WireUsage::new(answer)),
         }
+    }
+
+    fn is_text(&self, number: usize) -> bool {
+        self.texts.get(number) == Some(&true)
     }
 
     fn write(&self, out: &mut Vec<u8>, choices: &[PartialChoice<'_>], usage: Option<Option<&WireUsage>>) {
@@ -249,7 +317,14 @@ impl SseEncoder for Chunks {
         if let Part::Call(index) = part
             && let Some(call) = reply.tool_calls.get(index)
         {
-            let tool_calls = Some([Call::beginning(index, call)]);
+            if self.is_first {
+                if index == 0 {
+                    let function_call = Some(Function::of(Some(&call.name), ""));
+                    self.write_delta(out, Delta { function_call, ..Delta::default() }, None);
+                }
+                return;
+            }
+            let tool_calls = Some([Call::beginning(index, call, self.is_text(index))]);
             self.write_delta(out, Delta { tool_calls, ..Delta::default() }, None);
         }
     }
@@ -258,7 +333,14 @@ impl SseEncoder for Chunks {
         let delta = match part {
             Part::Thought => Delta { reasoning_content: Some(piece), ..Delta::default() },
             Part::Text => Delta { content: Some(Some(piece)), ..Delta::default() },
-            Part::Call(index) => Delta { tool_calls: Some([Call::piece(index, piece)]), ..Delta::default() },
+            Part::Call(0) if self.is_first => {
+                Delta { function_call: Some(Function::of(None, piece)), ..Delta::default() }
+            }
+            Part::Call(_) if self.is_first => return,
+            Part::Call(index) => {
+                let call = Call::piece(index, piece, self.is_text(index));
+                Delta { tool_calls: Some([call]), ..Delta::default() }
+            }
         };
         self.write_delta(out, delta, None);
     }

@@ -1,5 +1,6 @@
 //! `POST /v1/chat/completions` as OpenAI's clients write it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use regatta_proto::{ChatMessage, ChatRequest, ChatRole, OutputSchema, Sampling, ToolCall, ToolChoice};
@@ -14,9 +15,9 @@ use crate::error::ApiError;
 use crate::fields::{Fields, Text, parse as read, refuse, shallow};
 use crate::reader::Reader;
 use crate::refused::{ONE_ANSWER, UNREAD_ANSWER};
-use crate::responses::forms::ToolForms;
+use crate::responses::forms::{SAME_NAME, ToolForm, ToolForms, arguments, with_text};
 use crate::thinking::effort;
-use crate::tools::{expect_kind, function, offered};
+use crate::tools::{foreign, function, offered};
 
 /// Fields that do not affect the answer. What of a `prediction` does not come true is paid as if it had been answered, beyond any limit.
 const BY_THE_WAY: &[&str] = &[
@@ -41,7 +42,9 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     if messages.is_empty() {
         return Err(fields.refuse("messages", "is empty; send at least one"));
     }
-    let messages = messages.into_iter().map(|message| self::message(message, reader)).collect::<Result<_, _>>()?;
+    let mut called = 0;
+    let messages = messages.into_iter().map(|message| self::message(message, &mut called, reader));
+    let messages = messages.collect::<Result<_, _>>()?;
     if fields.take::<u64>("n")?.is_some_and(|n| n != 1) {
         return Err(fields.refuse("n", ONE_ANSWER));
     }
@@ -62,22 +65,78 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     let metadata = fields.raw("metadata");
     let tools = fields.raw("tools");
     let mut request = ChatRequest::new(messages, sampling);
+    let (mut forms, mut unread) = (ToolForms::default(), Vec::new());
     if reader.is_whole() {
-        fill(&mut request, &mut fields, tools, reader)?;
+        forms = offer(&mut request, &mut fields, tools, reader)?;
+        fill(&mut request, &mut fields, reader)?;
+        if forms.has_first() {
+            // The client reads one call of an answer.
+            request.parallel_tool_calls = Some(false);
+        }
     } else {
         request.tools = offered(tools);
+        unread = fields.rest();
     }
     fields.finish(reader)?;
-    Ok(ChatCall { model, request, streaming, tools, metadata, forms: ToolForms::default(), left_out: Vec::new() })
+    Ok(ChatCall { model, request, streaming, tools, metadata, forms, unread, left_out: Vec::new() })
 }
 
-/// Reads the fields that only a whole reading needs.
-fn fill(
+/// Reads the tools, or the `functions` of the first versions, and the forms of those that are called in another way than functions are today.
+fn offer(
     request: &mut ChatRequest,
     fields: &mut Fields<'_>,
     tools: Option<&RawValue>,
     reader: &mut Reader,
-) -> Result<(), ApiError> {
+) -> Result<ToolForms, ApiError> {
+    let (mut forms, mut names) = (ToolForms::default(), BTreeSet::new());
+    // What else a tool of another form says has no place in a function.
+    let mut aside = Reader::new(reader.reading);
+    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
+        let path = format!("tools[{index}]");
+        let mut tool = Fields::of(tool, path.clone())?;
+        let kind = tool.text("type")?;
+        let offered = match kind.as_deref() {
+            None | Some("function") => {
+                let Some(inner) = tool.object("function")? else {
+                    return Err(tool.refuse("function", "is missing"));
+                };
+                let offered = function(inner, "parameters", reader)?;
+                // Two functions of one name are for the endpoint to judge.
+                if !names.insert(Arc::clone(&offered.name)) && forms.is_text(&offered.name) {
+                    return Err(refuse(&path, SAME_NAME));
+                }
+                offered
+            }
+            Some("custom") => {
+                let Some(inner) = tool.object("custom")? else { return Err(tool.refuse("custom", "is missing")) };
+                let offered = with_text(inner, &mut aside)?;
+                forms.add(&mut names, (&offered.name, ToolForm::Text), &path)?;
+                offered
+            }
+            Some(kind) => return Err(tool.refuse("type", foreign(kind))),
+        };
+        request.tools.push(offered);
+        tool.pass_over(&["cache_control"]);
+        tool.finish(reader)?;
+    }
+    for (index, first) in fields.objects("functions")?.into_iter().enumerate() {
+        if tools.is_some() {
+            return Err(fields.refuse("functions", "cannot stand beside `tools`; send one of them"));
+        }
+        let offered = function(first, "parameters", &mut aside)?;
+        forms.add(&mut names, (&offered.name, ToolForm::First), &format!("functions[{index}]"))?;
+        request.tools.push(offered);
+    }
+    reader.left_out.extend(aside.left_out);
+    // The endpoint would be offered the others too, in forms in which its calls are not read.
+    if !forms.is_empty() && reader.keep_back("tools") {
+        reader.left_out.insert("tools.fields");
+    }
+    Ok(forms)
+}
+
+/// Reads the fields that only a whole reading needs.
+fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader) -> Result<(), ApiError> {
     fields.pass_over(BY_THE_WAY);
     fields.pass_unless("service_tier", &["\"auto\"", "\"default\""], reader);
     fields.only("modalities", &["[\"text\"]"], UNREAD_ANSWER, reader)?;
@@ -87,15 +146,10 @@ fn fill(
             reader.pass_on(penalty);
         }
     }
-    for (index, tool) in list(tools, "tools")?.into_iter().enumerate() {
-        let mut tool = Fields::of(tool, format!("tools[{index}]"))?;
-        expect_kind(&mut tool, "function")?;
-        let Some(inner) = tool.object("function")? else { return Err(tool.refuse("function", "is missing")) };
-        request.tools.push(function(inner, "parameters", reader)?);
-        tool.pass_over(&["cache_control"]);
-        tool.finish(reader)?;
-    }
-    request.tool_choice = tool_choice(fields, reader)?;
+    request.tool_choice = match first_choice(fields, reader)? {
+        Some(choice) => choice,
+        None => tool_choice(fields, reader)?,
+    };
     request.parallel_tool_calls = fields.take("parallel_tool_calls")?;
     request.output = output(fields, reader)?;
     request.stop = stop(fields)?;
@@ -109,7 +163,9 @@ fn fill(
     Ok(())
 }
 
-fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
+/// Reads a message; `called` is the number of calls of the first form before it.
+fn message(mut fields: Fields<'_>, called: &mut u32, reader: &mut Reader) -> Result<ChatMessage, ApiError> {
+    let is_result = fields.peek("role").is_some_and(|role| role.get() == "\"function\"");
     let role = role(&mut fields)?;
     let path = fields.path_of("content");
     let content = Content::read(fields.raw("content"), &path, PLAIN, reader)?;
@@ -120,7 +176,16 @@ fn message(mut fields: Fields<'_>, reader: &mut Reader) -> Result<ChatMessage, A
         images: content.images,
         ..ChatMessage::new(role, content.text)
     };
+    if is_result {
+        message.tool_call_id = Some(id_of_first(*called));
+    }
     if reader.is_whole() {
+        if let Some(mut call) = fields.object("function_call")? {
+            *called += 1;
+            let (name, arguments) = (call.need("name")?, call.need("arguments")?);
+            message.tool_calls.push(ToolCall { id: id_of_first(*called), name, arguments });
+            call.finish(reader)?;
+        }
         message.cache_until_here = content.cache_until_here | fields.raw("cache_control").is_some();
         if role == ChatRole::Assistant {
             message.reasoning = thoughts::take(&mut fields)?;
@@ -154,14 +219,32 @@ fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut
     Ok(())
 }
 
+/// The id of a call of the first form, which has none there: by its number in the conversation.
+fn id_of_first(number: u32) -> Arc<str> {
+    format!("function_call_{number}").into()
+}
+
 fn tool_call(mut call: Fields<'_>, reader: &mut Reader) -> Result<ToolCall, ApiError> {
-    if reader.is_whole() {
-        expect_kind(&mut call, "function")?;
-    }
+    let kind = call.text("type")?;
     let id = call.need("id")?;
-    let Some(mut function) = call.object("function")? else { return Err(call.refuse("function", "is missing")) };
-    let tool_call = ToolCall { id, name: function.need("name")?, arguments: function.need("arguments")? };
-    function.finish(reader)?;
+    let tool_call = match kind.as_deref() {
+        Some("custom") => {
+            let Some(mut custom) = call.object("custom")? else { return Err(call.refuse("custom", "is missing")) };
+            let arguments = arguments(&custom.need_text("input")?);
+            let tool_call = ToolCall { id, name: custom.need("name")?, arguments };
+            custom.finish(reader)?;
+            tool_call
+        }
+        Some(other) if other != "function" && reader.is_whole() => return Err(call.refuse("type", foreign(other))),
+        _ => {
+            let Some(mut function) = call.object("function")? else {
+                return Err(call.refuse("function", "is missing"));
+            };
+            let tool_call = ToolCall { id, name: function.need("name")?, arguments: function.need("arguments")? };
+            function.finish(reader)?;
+            tool_call
+        }
+    };
     call.pass_over(&["index"]);
     call.finish(reader)?;
     Ok(tool_call)
@@ -172,7 +255,7 @@ fn role(fields: &mut Fields<'_>) -> Result<ChatRole, ApiError> {
         "system" | "developer" => Ok(ChatRole::System),
         "user" => Ok(ChatRole::User),
         "assistant" => Ok(ChatRole::Assistant),
-        "tool" => Ok(ChatRole::Tool),
+        "tool" | "function" => Ok(ChatRole::Tool),
         other => {
             let why = format!("is {other:?}; expected system, developer, user, assistant or tool");
             Err(fields.refuse("role", &why))
@@ -191,6 +274,22 @@ fn seed(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<u64>, Api
     Ok(seed)
 }
 
+/// Reads `function_call`, the choice among `functions`; `None` if it is absent.
+fn first_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Option<ToolChoice>, ApiError> {
+    let Some(value) = fields.raw("function_call") else { return Ok(None) };
+    if let Ok(Text(word)) = read::<Text<'_>>(value, "function_call") {
+        return match word.as_ref() {
+            "auto" => Ok(Some(ToolChoice::Auto)),
+            "none" => Ok(Some(ToolChoice::None)),
+            other => Err(refuse("function_call", &format!("is {other:?}; expected auto, none or a name in an object"))),
+        };
+    }
+    let mut choice = Fields::of(value, "function_call".to_owned())?;
+    let name = choice.need("name")?;
+    choice.finish(reader)?;
+    Ok(Some(ToolChoice::Named(name)))
+}
+
 /// Reads `tool_choice`. The name of a function stands where [`named`] finds it in an object.
 fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoice, ApiError> {
     let Some(value) = fields.raw("tool_choice") else { return Ok(ToolChoice::Auto) };
@@ -198,11 +297,16 @@ fn tool_choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<ToolChoic
         return Ok(choice);
     }
     let mut choice = Fields::of(value, "tool_choice".to_owned())?;
-    if choice.text("type")?.is_some_and(|kind| kind != "function") {
-        reader.pass_on("tool_choice");
-        return Ok(ToolChoice::Auto);
-    }
-    let name = named(&mut choice, reader)?;
+    let kind = choice.text("type")?;
+    let field = match kind.as_deref() {
+        None | Some("function") => "function",
+        Some("custom") => "custom",
+        Some(_) => {
+            reader.pass_on("tool_choice");
+            return Ok(ToolChoice::Auto);
+        }
+    };
+    let name = named(&mut choice, field, reader)?;
     choice.finish(reader)?;
     Ok(ToolChoice::Named(name))
 }
@@ -218,11 +322,11 @@ pub(crate) fn choice_by_word(value: &RawValue) -> Result<Option<ToolChoice>, Api
     }
 }
 
-/// The name of the function that has to be called.
-fn named(choice: &mut Fields<'_>, reader: &mut Reader) -> Result<Arc<str>, ApiError> {
-    let Some(mut function) = choice.object("function")? else { return Err(choice.refuse("function", "is missing")) };
-    let name = function.need("name")?;
-    function.finish(reader)?;
+/// The name of the tool that has to be called; it is in `field`.
+fn named(choice: &mut Fields<'_>, field: &str, reader: &mut Reader) -> Result<Arc<str>, ApiError> {
+    let Some(mut tool) = choice.object(field)? else { return Err(choice.refuse(field, "is missing")) };
+    let name = tool.need("name")?;
+    tool.finish(reader)?;
     Ok(name)
 }
 

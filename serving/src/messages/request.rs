@@ -44,14 +44,25 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     let metadata = fields.take::<WireMetadata<'_>>("metadata")?.and_then(|metadata| metadata.user_id);
     let tools = fields.raw("tools");
     let mut request = ChatRequest::new(messages, sampling);
+    let mut unread = Vec::new();
     if reader.is_whole() {
         fill(&mut request, &mut fields, tools, reader)?;
     } else {
         request.tools = offered(tools);
+        unread = fields.rest();
     }
     fields.finish(reader)?;
     let streaming = is_streamed.then_some(Streaming { include_usage: true });
-    Ok(ChatCall { model, request, streaming, tools, metadata, forms: ToolForms::default(), left_out: Vec::new() })
+    Ok(ChatCall {
+        model,
+        request,
+        streaming,
+        tools,
+        metadata,
+        forms: ToolForms::default(),
+        unread,
+        left_out: Vec::new(),
+    })
 }
 
 /// Reads the fields that only a whole reading needs.

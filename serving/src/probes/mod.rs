@@ -5,10 +5,12 @@ mod chat;
 mod messages;
 mod responses;
 
+use bytes::Bytes;
+use hyper::Method;
 use serde_json::{Map, Value};
 
 use crate::refused::REASONS;
-use crate::{ChatCall, Format, Reading};
+use crate::{ApiError, ChatCall, Expanded, Format, Reading, ResponseStore, StoredObject};
 
 /// A probe: fields that are put into a plain request, and what comes of them.
 type Probe = (&'static str, Becomes);
@@ -33,16 +35,44 @@ fn body(plain: &str, probe: &str) -> Vec<u8> {
     serde_json::to_vec(&body).unwrap()
 }
 
+/// A session that has had one response, `resp_1`, which said `msg_1`, and has a conversation, `conv_0`.
+fn store() -> ResponseStore {
+    let store = ResponseStore::new(9, 1 << 20);
+    let Expanded { keeping, .. } = store.expand(br#"{"input": "x"}"#).unwrap();
+    let item = r#"{"id": "msg_1", "type": "message", "role": "assistant", "content": "y"}"#;
+    store.keep(&keeping.unwrap(), &format!(r#"{{"id": "resp_1", "output": [{item}]}}"#).into());
+    store.serve(StoredObject::Conversations, &Method::POST, b"{}", 0).unwrap();
+    store
+}
+
+/// The request as a listener of the format reads it.
+fn expanded(store: &ResponseStore, format: Format, body: &[u8]) -> Result<Bytes, ApiError> {
+    let whole = Bytes::copy_from_slice(body);
+    if format != Format::Responses {
+        return Ok(whole);
+    }
+    Ok(store.expand(body)?.body.unwrap_or(whole))
+}
+
+/// Names of the fields that go to the endpoint as they are.
+fn passed(format: Format, body: &[u8]) -> Result<Vec<String>, ApiError> {
+    let call = ChatCall::parse(format, body, Reading::Whole)?;
+    let passed = call.request.passed.iter().flat_map(|passed| &passed.fields);
+    Ok(passed.filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect())
+}
+
 /// Holds all `probes` of a format to what they become.
 fn hold(format: Format, plain: &str, probes: &[Probe]) {
+    let store = store();
     for (probe, becomes) in probes {
         let body = body(plain, probe);
-        let found = match ChatCall::parse(format, &body, Reading::Whole) {
-            Ok(call) => {
-                let passed = call.request.passed.iter().flat_map(|passed| &passed.fields);
-                let passed: Vec<String> =
-                    passed.filter(|(_, value)| !value.is_null()).map(|(name, _)| name.clone()).collect();
-                if passed.is_empty() { "carried".to_owned() } else { format!("passed {}", passed.join(" ")) }
+        let found = match expanded(&store, format, &body).and_then(|body| passed(format, &body)) {
+            Ok(passed) => {
+                if passed.is_empty() {
+                    "carried".to_owned()
+                } else {
+                    format!("passed {}", passed.join(" "))
+                }
             }
             Err(error) => {
                 assert_eq!(error.status, 400, "{probe}");

@@ -3,7 +3,7 @@
 use super::Becomes::{Carried, Invalid, Passed, Refused};
 use super::{Probe, hold};
 use crate::Format;
-use crate::refused::{PROVIDERS_STATE, PROVIDERS_TOOL, SIGNED_THOUGHT, UNREAD_ANSWER};
+use crate::refused::{NOT_KEPT, PROVIDERS_STATE, PROVIDERS_TOOL, SIGNED_THOUGHT, UNREAD_ANSWER};
 
 const PLAIN: &str = r#"{"model": "m", "input": "x"}"#;
 
@@ -16,8 +16,14 @@ const FIELDS: &[Probe] = &[
     (r#"{"stream": true, "stream_options": {"include_obfuscation": false}}"#, Carried),
     (r#"{"store": false}"#, Carried),
     (r#"{"user": "u", "metadata": {"a": "b"}}"#, Carried),
-    (r#"{"previous_response_id": "r"}"#, Refused(PROVIDERS_STATE)),
-    (r#"{"conversation": "c"}"#, Refused(PROVIDERS_STATE)),
+    (r#"{"previous_response_id": "resp_1"}"#, Carried),
+    (r#"{"previous_response_id": null, "conversation": null}"#, Carried),
+    (r#"{"previous_response_id": "resp_2"}"#, Refused(NOT_KEPT)),
+    (r#"{"previous_response_id": 1}"#, Invalid),
+    (r#"{"conversation": "conv_0"}"#, Carried),
+    (r#"{"conversation": {"id": "conv_0"}}"#, Carried),
+    (r#"{"conversation": "conv_1"}"#, Refused(NOT_KEPT)),
+    (r#"{"previous_response_id": "resp_1", "conversation": "conv_0"}"#, Invalid),
     (r#"{"prompt": {"id": "p"}}"#, Refused(PROVIDERS_STATE)),
     (r#"{"background": false}"#, Carried),
     (r#"{"background": true}"#, Refused(UNREAD_ANSWER)),
@@ -107,7 +113,10 @@ const ITEMS: &[Probe] = &[
     ),
     (r#"{"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]}"#, Refused(PROVIDERS_STATE)),
     (r#"{"input": [{"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}]}"#, Passed(&["input"])),
-    (r#"{"input": [{"type": "item_reference", "id": "i"}]}"#, Refused(PROVIDERS_STATE)),
+    (r#"{"input": [{"type": "item_reference", "id": "msg_1"}]}"#, Carried),
+    (r#"{"input": [{"id": "msg_1"}]}"#, Carried),
+    (r#"{"input": [{"type": "item_reference", "id": "msg_2"}]}"#, Refused(NOT_KEPT)),
+    (r#"{"previous_response_id": "resp_1", "input": 1}"#, Invalid),
     (
         r#"{"input": [{"role": "user", "content": "x"}, {"type": "web_search_call", "id": "w", "status": "completed"}]}"#,
         Passed(&["input"]),

@@ -157,7 +157,8 @@ impl Events {
             })
         };
         match self.form(number) {
-            None => function(name),
+            // Responses never had calls of the first form.
+            None | Some(ToolForm::First) => function(name),
             Some(ToolForm::Namespaced { namespace, name }) => {
                 let mut call = function(name);
                 call["namespace"] = json!(namespace);

@@ -23,7 +23,7 @@ const BETWEEN: &str = "__";
 /// Bytes of the longest name of a function that providers take.
 const LONGEST_NAME: usize = 64;
 /// Two tools would be one to the model, and a call of the one might be told as one of the other.
-const SAME_NAME: &str = "has the name that another tool has as a function; rename one of them";
+pub(crate) const SAME_NAME: &str = "has the name that another tool has as a function; rename one of them";
 
 /// The forms in which a client reads calls of its tools, by the names of the functions that the model is offered; functions are not among them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(crate) enum ToolForm {
     Namespaced { namespace: Arc<str>, name: Arc<str> },
     /// A call with a text.
     Text,
+    /// The call of a function in `function_call`, as the first versions of chat completions had it: an answer has one.
+    First,
 }
 
 impl ToolForms {
@@ -44,8 +46,22 @@ impl ToolForms {
         self.0.get(name)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// `true` if a call of the function `name` is one with a text to the client.
+    pub(crate) fn is_text(&self, name: &str) -> bool {
+        matches!(self.of(name), Some(ToolForm::Text))
+    }
+
+    /// `true` if calls are told as the first versions of chat completions did.
+    pub(crate) fn has_first(&self) -> bool {
+        self.0.values().any(|form| matches!(form, ToolForm::First))
+    }
+
     /// Adds the form of the tool at `path`, which is called `name` as a function, unless another one of the `names` is.
-    fn add(
+    pub(crate) fn add(
         &mut self,
         names: &mut BTreeSet<Arc<str>>,
         (name, form): (&Arc<str>, ToolForm),
@@ -143,11 +159,16 @@ pub(super) fn choice(fields: &mut Fields<'_>, reader: &mut Reader) -> Result<Too
 }
 
 /// A tool whose call is a text, as a function. The model is told of a grammar, and nobody enforces it.
-fn with_text(mut tool: Fields<'_>, aside: &mut Reader) -> Result<Tool, ApiError> {
+pub(crate) fn with_text(mut tool: Fields<'_>, aside: &mut Reader) -> Result<Tool, ApiError> {
     let name: Arc<str> = tool.need("name")?;
     let mut description = tool.text("description")?.unwrap_or_default().into_owned();
     if let Some(mut format) = tool.object("format")? {
         format.pass_over(&["type"]);
+        // Chat completions have the grammar in an object of its own.
+        if let Some(grammar) = format.object("grammar")? {
+            format.finish(aside)?;
+            format = grammar;
+        }
         let (syntax, definition) = (format.text("syntax")?, format.text("definition")?);
         format.finish(aside)?;
         if let Some(definition) = definition {
@@ -176,12 +197,12 @@ pub(super) fn flattened(namespace: &str, name: &str) -> Arc<str> {
 }
 
 /// Arguments of the function in the place of a tool that was called with `text`.
-pub(super) fn arguments(text: &str) -> Arc<str> {
+pub(crate) fn arguments(text: &str) -> Arc<str> {
     json!({ INPUT: text }).to_string().into()
 }
 
 /// The text with which a tool is called by these arguments of its function; the arguments themselves where they hold none.
-pub(super) fn input(arguments: &str) -> Cow<'_, str> {
+pub(crate) fn input(arguments: &str) -> Cow<'_, str> {
     let parsed: Option<Value> = serde_json::from_str(arguments).ok();
     match parsed.as_ref().and_then(|parsed| parsed.get(INPUT)).and_then(Value::as_str) {
         Some(text) => Cow::Owned(text.to_owned()),

@@ -4,3 +4,4 @@ pub(crate) mod answer;
 mod conversation;
 pub(crate) mod forms;
 pub(crate) mod request;
+pub(crate) mod store;

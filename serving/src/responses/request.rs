@@ -13,7 +13,8 @@ use crate::refused::UNREAD_ANSWER;
 use crate::thinking::effort;
 use crate::tools::offered;
 
-/// Fields that do not affect the answer. Nothing is stored, whatever `store` says; `client_metadata` has ids that are new with each start.
+/// Fields that do not affect the answer. The endpoint is to store nothing, whatever `store` says; `client_metadata` has ids that are new with
+/// each start.
 const BY_THE_WAY: &[&str] = &[
     "user",
     "store",
@@ -55,16 +56,17 @@ pub(crate) fn parse<'a>(body: &'a [u8], reader: &mut Reader) -> Result<ChatCall<
     let metadata = fields.raw("metadata");
     let tools = fields.raw("tools");
     let mut request = ChatRequest::new(messages, Sampling { temperature, top_p, max_tokens, seed: None });
-    let mut forms = ToolForms::default();
+    let (mut forms, mut unread) = (ToolForms::default(), Vec::new());
     if reader.is_whole() {
         (request.tools, forms) = forms::read(tools, reader)?;
         fill(&mut request, &mut fields, reader)?;
     } else {
         request.tools = offered(tools);
+        unread = fields.rest();
     }
     fields.finish(reader)?;
     let streaming = is_streamed.then_some(Streaming { include_usage: true });
-    Ok(ChatCall { model, request, streaming, tools, metadata, forms, left_out: Vec::new() })
+    Ok(ChatCall { model, request, streaming, tools, metadata, forms, unread, left_out: Vec::new() })
 }
 
 /// Reads the fields that only a whole reading needs.

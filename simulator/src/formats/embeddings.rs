@@ -33,7 +33,8 @@ struct Texts(Vec<String>);
 
 /// Drafts the answer to the request `body`.
 pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
-    let WireCall { model, input: Texts(texts), encoding_format: encoding, .. } = WireCall::parse(body)?;
+    let WireCall { model, input: Texts(texts), encoding_format: encoding, dimensions } = WireCall::parse(body)?;
+    let dimensions = dimensions.unwrap_or(LEXICAL_DIMENSIONS);
     let input = texts.iter().map(|text| count_tokens(text)).sum();
     Ok(Draft {
         format: Format::Embeddings,
@@ -41,7 +42,8 @@ pub(crate) fn draft(body: &[u8]) -> Result<Draft, ApiError> {
         usage: Usage { input, ..Usage::default() },
         item: None,
         streaming: None,
-        content: Content::Vectors { texts, encoding },
+        content: Content::Vectors { texts, encoding, dimensions },
+        keeping: None,
     })
 }
 
@@ -50,8 +52,8 @@ impl<'a> WireCall<'a> {
         let call: Self = serde_json::from_slice(body)
             .map_err(|error| ApiError::bad_request(None, format!("failed to read the embeddings request: {error}")))?;
         check_embedding_model(&call.model)?;
-        if call.dimensions.is_some_and(|dimensions| dimensions != LEXICAL_DIMENSIONS) {
-            let message = format!("`lexical` has {LEXICAL_DIMENSIONS} dimensions; leave `dimensions` out");
+        if call.dimensions.is_some_and(|dimensions| !(1..=LEXICAL_DIMENSIONS).contains(&dimensions)) {
+            let message = format!("`lexical` has {LEXICAL_DIMENSIONS} dimensions; ask for 1 to {LEXICAL_DIMENSIONS}");
             return Err(ApiError::bad_request(Some("dimensions"), message));
         }
         let texts = &call.input.0;

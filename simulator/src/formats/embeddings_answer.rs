@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::api_error::json_bytes;
 use crate::base64;
-use crate::lexical::embed;
 
 /// Encoding of vectors.
 #[derive(Debug, Deserialize, Default, Clone, Copy)]
@@ -50,24 +49,30 @@ struct WireUsage {
 }
 
 /// The whole answer.
-pub(crate) fn list(model: &str, prompt_tokens: u64, texts: &[String], encoding: Encoding, stamp: &Stamp) -> Bytes {
-    let entry = |(index, text): (usize, &String)| Entry {
+pub(crate) fn list(
+    model: &str,
+    prompt_tokens: u64,
+    vectors: impl Iterator<Item = Vec<f32>>,
+    encoding: Encoding,
+    stamp: &Stamp,
+) -> Bytes {
+    let entry = |(index, vector): (usize, Vec<f32>)| Entry {
         object: "embedding",
         index,
-        embedding: Vector::new(&embed(text), encoding),
+        embedding: Vector::new(vector, encoding),
     };
     json_bytes(&EmbeddingList {
         object: "list",
-        data: texts.iter().enumerate().map(entry).collect(),
+        data: vectors.enumerate().map(entry).collect(),
         model,
         usage: WireUsage { prompt_tokens, total_tokens: prompt_tokens, cost: stamp.cost },
     })
 }
 
 impl Vector {
-    fn new(vector: &[f32], encoding: Encoding) -> Self {
+    fn new(vector: Vec<f32>, encoding: Encoding) -> Self {
         match encoding {
-            Encoding::Float => Self::Numbers(vector.to_vec()),
+            Encoding::Float => Self::Numbers(vector),
             Encoding::Base64 => {
                 Self::Base64(base64::encode(&vector.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>()))
             }

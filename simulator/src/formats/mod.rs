@@ -2,7 +2,8 @@
 //! field names from OpenAI's API reference, "Embeddings").
 //!
 //! Every route is also served without the version, for clients whose base address has it already. Requests may have images, tools, tool calls
-//! and their results; answers have text and calls. Other fields are ignored, because no simulated model uses them.
+//! and their results; answers have text and calls. What a request asks of the form of its answer is obeyed where nobody has an answer
+//! ([`constraints`]); log-probabilities are made up where they are asked for. Other fields are ignored, because no simulated model uses them.
 
 use std::borrow::Cow;
 
@@ -14,6 +15,7 @@ use crate::api_error::{ApiError, Dialect};
 use crate::identity::Metadata;
 use crate::tokens::{IMAGE_TOKENS, count_tokens};
 
+pub(crate) mod constraints;
 pub(crate) mod embeddings;
 pub(crate) mod embeddings_answer;
 
@@ -37,6 +39,9 @@ pub(crate) struct ChatCall<'a> {
     pub(crate) streaming: Option<Streaming>,
     /// The session, as far as the body names it.
     pub(crate) metadata: Metadata,
+    /// The tools and all fields that are not read above, as the client wrote them.
+    pub(crate) tools: Option<&'a RawValue>,
+    pub(crate) unread: Vec<(Cow<'a, str>, &'a RawValue)>,
 }
 
 impl Format {
@@ -75,6 +80,8 @@ impl<'a> ChatCall<'a> {
             tool_tokens: call.tools.map_or(0, |tools| count_tokens(tools.get())),
             streaming: call.streaming,
             metadata: call.metadata.map(RawValue::get).map_or_else(|| Ok(Metadata::default()), Metadata::from_json)?,
+            tools: call.tools,
+            unread: call.unread,
         })
     }
 

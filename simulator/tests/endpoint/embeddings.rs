@@ -22,6 +22,19 @@ async fn each_text_gets_its_vector_in_order() {
 }
 
 #[tokio::test]
+async fn vectors_are_as_long_as_they_are_asked_for_and_of_length_one() {
+    let harness = Harness::start(config()).await;
+    let body = json!({"model": "lexical", "input": "open the drawer", "dimensions": 64});
+    let vector = numbers(&read(harness.post("/embeddings", &body)).await.json()["data"][0]);
+    assert_eq!(vector.len(), 64);
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    assert!((norm - 1.0).abs() < 1e-4, "{norm}");
+    let whole = lexical_embedding("open the drawer");
+    let ratio = vector.iter().zip(whole).find(|(_, x)| *x != 0.0).map(|(kept, x)| kept / x).unwrap();
+    assert!(vector.iter().zip(whole).all(|(kept, x)| (kept - x * ratio).abs() < 1e-5), "only scaled");
+}
+
+#[tokio::test]
 async fn a_single_text_and_base64_are_understood() {
     let harness = Harness::start(config()).await;
     let body = json!({"model": "lexical", "input": "open", "encoding_format": "base64"});
@@ -41,6 +54,7 @@ async fn inputs_that_cannot_be_embedded_are_refused() {
         ("input", json!(["a", ""])),
         ("input", json!([1, 2])),
         ("dimensions", json!(512)),
+        ("dimensions", json!(0)),
         ("model", json!("oracle")),
     ] {
         let mut body = json!({"model": "lexical", "input": "x"});

@@ -5,6 +5,8 @@ mod answers;
 mod anthropic_batches;
 mod books;
 #[cfg(test)]
+mod constraints;
+#[cfg(test)]
 mod embeddings;
 mod faults;
 #[cfg(test)]

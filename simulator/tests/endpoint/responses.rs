@@ -53,6 +53,38 @@ async fn items_of_every_kind_are_taken_and_metadata_names_the_session() {
 }
 
 #[tokio::test]
+async fn a_request_after_a_response_is_answered_as_the_whole_conversation_is() {
+    let harness = Harness::start(config()).await;
+    let first = read(harness.ask_as(Format::Responses, "oracle", ODD, &json!({}))).await.json();
+    let next = json!({"previous_response_id": first["id"]});
+    let next = read(harness.ask_as(Format::Responses, "oracle", PLAIN, &next)).await.json();
+    let said = |role: &str, text: String| json!({"role": role, "content": text});
+    let whole = [said("user", prompt(ODD)), said("assistant", gold(ODD)), said("user", prompt(PLAIN))];
+    let whole = read(harness.post("/responses", &json!({"model": "oracle", "input": whole}))).await.json();
+    assert_eq!((text_of(&next), &next["usage"]), (&*gold(PLAIN), &whole["usage"]));
+    let unknown = json!({"previous_response_id": "resp_unknown"});
+    let unknown = read(harness.ask_as(Format::Responses, "oracle", PLAIN, &unknown)).await;
+    assert_eq!(
+        (unknown.status.as_u16(), &unknown.json()["error"]["code"]),
+        (400, &json!("previous_response_not_found"))
+    );
+}
+
+#[tokio::test]
+async fn responses_and_conversations_can_be_asked_for() {
+    let harness = Harness::start(config()).await;
+    let first = read(harness.ask_as(Format::Responses, "oracle", ODD, &json!({}))).await.json();
+    let url = format!("{}/responses/{}", harness.endpoint.url(), first["id"].as_str().unwrap());
+    assert_eq!(read(harness.client.get(&url)).await.json(), first);
+    assert_eq!(read(harness.client.post(&url)).await.status, 405);
+    assert_eq!(read(harness.client.delete(&url)).await.json()["deleted"], true);
+    assert_eq!(read(harness.client.get(&url)).await.status, 404);
+    let made = read(harness.post("/conversations", &json!({}))).await.json();
+    let asked = read(harness.ask_as(Format::Responses, "oracle", PLAIN, &json!({"conversation": made["id"]}))).await;
+    assert_eq!(text_of(&asked.json()), gold(PLAIN));
+}
+
+#[tokio::test]
 async fn errors_have_the_shape_of_openai() {
     let harness = Harness::start(faulty(Faults { overloaded: 1.0, ..Faults::default() })).await;
     let overloaded = read(harness.ask_as(Format::Responses, "oracle", PLAIN, &json!({}))).await;

@@ -1,8 +1,8 @@
-use regatta_proto::{Reasoning, Thinking, Tool};
+use regatta_proto::{Reasoning, Reply, Thinking, Tool, Usage};
 use serde_json::json;
 
 use super::*;
-use crate::{Format, Reading};
+use crate::{Answer, Format, Reading, Stamp};
 
 fn parse(body: &str, reading: Reading) -> Result<ChatCall<'_>, ApiError> {
     ChatCall::parse(Format::Chat, body.as_bytes(), reading)
@@ -95,6 +95,97 @@ fn a_whole_reading_carries_everything_that_a_request_can_say() {
 }
 
 #[test]
+fn a_tool_that_takes_a_text_is_a_function_to_the_model_and_comes_back_in_its_own_form() {
+    let body = with(
+        r#""tools": [{"type": "function", "function": {"name": "look"}}, {"type": "custom", "custom": {"name": "patch", "description": "d",
+               "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: x"}}}}],
+        "tool_choice": {"type": "custom", "custom": {"name": "patch"}}"#,
+    );
+    let call = parse(&body, Reading::Whole).unwrap();
+    let names: Vec<&str> = call.request.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, ["look", "patch"]);
+    assert!(call.request.tools[1].description.as_deref().unwrap().ends_with("(lark):\nstart: x"));
+    assert_eq!((call.request.tool_choice, call.request.passed), (ToolChoice::Named("patch".into()), None));
+    assert_eq!(call.left_out, ["tools.format"]);
+
+    let called =
+        |name: &str, arguments: &str| ToolCall { id: "c".into(), name: name.into(), arguments: arguments.into() };
+    let calls = vec![called("look", "{}"), called("patch", r#"{"input":"a\nb"}"#)];
+    let reply = Reply::calling(None, calls.clone());
+    let stamp = Stamp { id: "1".into(), created: 0, cost: None, fingerprint: None };
+    let usage = Usage::default();
+    let answer = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp, forms: Some(&call.forms) };
+    let whole: Value = serde_json::from_slice(&answer.whole(Format::Chat)).unwrap();
+    let message = &whole["choices"][0]["message"];
+    let told = json!([
+        {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}},
+        {"id": "c", "type": "custom", "custom": {"name": "patch", "input": "a\nb"}},
+    ]);
+    assert_eq!(message["tool_calls"], told);
+    let again = json!({"model": "m", "messages": [message]}).to_string();
+    assert_eq!(parse(&again, Reading::Whole).unwrap().request.messages[0].tool_calls, calls);
+
+    let streamed = answer.streamed(Format::Chat, Streaming { include_usage: false });
+    let streamed = String::from_utf8(streamed.to_vec()).unwrap();
+    let deltas: Vec<Value> = streamed
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok())
+        .filter_map(|chunk| chunk["choices"][0]["delta"]["tool_calls"].get(0).cloned())
+        .filter(|call| call["index"] == 1)
+        .collect();
+    let expected = json!([
+        {"index": 1, "id": "c", "type": "custom", "custom": {"name": "patch", "input": ""}},
+        {"index": 1, "custom": {"input": "a\nb"}},
+    ]);
+    assert_eq!(json!(deltas), expected);
+}
+
+#[test]
+fn functions_of_the_first_versions_are_called_as_they_were_then() {
+    let body = r#"{"model": "m", "functions": [{"name": "look", "parameters": {"type": "object"}}], "function_call": {"name": "look"},
+        "messages": [{"role": "user", "content": "x"},
+            {"role": "assistant", "content": null, "function_call": {"name": "look", "arguments": "{}"}},
+            {"role": "function", "name": "look", "content": "a key"}]}"#;
+    let call = parse(body, Reading::Whole).unwrap();
+    let request = &call.request;
+    assert_eq!((&*request.tools[0].name, &request.tool_choice), ("look", &ToolChoice::Named("look".into())));
+    assert_eq!((request.parallel_tool_calls, &request.passed), (Some(false), &None));
+    let [_, asked, told] = &request.messages[..] else { panic!("{request:?}") };
+    assert_eq!((asked.tool_calls[0].id.clone(), told.role), ("function_call_1".into(), ChatRole::Tool));
+    assert_eq!(told.tool_call_id.as_ref(), Some(&asked.tool_calls[0].id));
+
+    let take = |id: &str| ToolCall { id: id.into(), name: "look".into(), arguments: r#"{"at":1}"#.into() };
+    let reply = Reply::calling(None, vec![take("c1"), take("c2")]);
+    let stamp = Stamp { id: "1".into(), created: 0, cost: None, fingerprint: None };
+    let usage = Usage::default();
+    let answer = Answer { model: "m", reply: &reply, usage: &usage, stamp: &stamp, forms: Some(&call.forms) };
+    let whole: Value = serde_json::from_slice(&answer.whole(Format::Chat)).unwrap();
+    let choice = &whole["choices"][0];
+    let expected =
+        json!({"role": "assistant", "content": null, "function_call": {"name": "look", "arguments": r#"{"at":1}"#}});
+    assert_eq!((&choice["message"], &choice["finish_reason"]), (&expected, &json!("function_call")));
+    let streamed = answer.streamed(Format::Chat, Streaming { include_usage: false });
+    let streamed = String::from_utf8(streamed.to_vec()).unwrap();
+    let deltas: Vec<Value> = streamed
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data: ")?).ok())
+        .filter_map(|chunk| chunk["choices"][0]["delta"].get("function_call").cloned())
+        .collect();
+    let expected = json!([{"name": "look", "arguments": ""}, {"arguments": r#"{"at":1}"#}]);
+    assert_eq!(json!(deltas), expected);
+    assert!(!streamed.contains("tool_calls"), "{streamed}");
+}
+
+#[test]
+fn two_tools_of_one_name_are_refused_where_one_takes_a_text() {
+    let function = r#"{"type": "function", "function": {"name": "f"}}"#;
+    let custom = r#"{"type": "custom", "custom": {"name": "f"}}"#;
+    for (one, other) in [(function, custom), (custom, function), (custom, custom)] {
+        assert_eq!(refusal(&with(&format!(r#""tools": [{one}, {other}]"#))), format!("`tools[1]` {SAME_NAME}"));
+    }
+}
+
+#[test]
 fn a_name_that_tells_something_is_said_before_the_text_and_told() {
     let body = r#"{"model": "m", "messages": [
         {"role": "user", "name": "user", "content": "a"},
@@ -158,8 +249,8 @@ fn what_cannot_be_carried_is_refused_by_name() {
             refusal("{"),
             refusal(&with(r#""temperature": "hot""#)),
             refusal(&with(r#""model": "another""#)),
-            refusal(&with(r#""functions": [{"name": "f"}]"#)),
-            refusal(&with(r#""tools": [{"type": "custom", "custom": {"name": "f"}}]"#)),
+            refusal(&with(r#""audio": {"voice": "alloy"}"#)),
+            refusal(&with(r#""tools": [{"type": "local_shell"}]"#)),
             refusal(&with(r#""tools": [{"type": "function", "function": {"name": "f", "parameters": 1}}]"#)),
             refusal(&with(r#""top_logprobs": 2"#)),
             refusal(&with(r#""fallbacks": ["another"]"#)),

@@ -34,6 +34,26 @@ async fn every_api_is_a_tool_with_its_arguments() {
 }
 
 #[tokio::test]
+async fn names_of_tools_are_those_that_providers_of_models_take() {
+    let phone = Harness::start().await;
+    let (_, answer) = phone.mcp("/mcp/ss-000", request("tools/list", json!({}))).await;
+    for tool in answer["result"]["tools"].as_array().unwrap() {
+        let name = tool["name"].as_str().unwrap();
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-'), "{name}");
+        assert!((1..=64).contains(&name.len()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn wrong_arguments_are_a_result_that_the_model_reads() {
+    let phone = Harness::start().await;
+    let (status, answer) = phone.mcp("/mcp/ss-003", call("Kitchen-findrecipe", json!({"dish": ["a", "b"]}))).await;
+    assert_eq!((status, &answer["result"]["isError"]), (200, &json!(true)));
+    assert_eq!(answer["result"]["structuredContent"]["error"]["code"], "invalid_arguments");
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("dish"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_tool_is_called_in_the_session_that_the_path_names() {
     let phone = Harness::start().await;
     let book = json!({"title": "Emma", "author": "Jane Austen"});

@@ -111,18 +111,18 @@ const REFUSED: Outcome = Outcome::NotMeasured { cause: Cause::RequestRefused };
 
 #[tokio::test]
 async fn an_agent_that_asks_otherwise_after_a_refusal_is_measured_and_one_that_does_not_is_not() {
-    let legacy = "{'model': 'm', 'messages': [{'role': 'user', 'content': 'x'}], 'functions': [{'name': 'f'}]}";
-    let outcome = Office::of(posting("/chat/completions", legacy, "print(ask('a'))")).await.outcome().await;
+    let spoken = "{'model': 'm', 'messages': [{'role': 'user', 'content': 'x'}], 'audio': {'voice': 'alloy'}}";
+    let outcome = Office::of(posting("/chat/completions", spoken, "print(ask('a'))")).await.outcome().await;
     assert_eq!(outcome.outcome, Outcome::Measured);
     let told = story(&outcome.transcript);
     assert_eq!((&*told[1], told[2].ends_with(" asks a")), ("fails: bad_request", true));
     let Event::Failed(failed) = &outcome.transcript.events[1] else { panic!() };
     assert!(
-        failed.tries[0].detail.starts_with("`functions` asks for an answer in a form"),
+        failed.tries[0].detail.starts_with("`audio` asks for an answer in a form"),
         "the transcript has the reason"
     );
     for after in ["", "sys.exit(1)"] {
-        let outcome = Office::of(posting("/chat/completions", legacy, after)).await.outcome().await;
+        let outcome = Office::of(posting("/chat/completions", spoken, after)).await.outcome().await;
         assert_eq!(outcome.outcome, REFUSED, "{after}");
     }
 }
