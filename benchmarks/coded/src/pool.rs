@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::permissions::Start;
 use crate::process::{Bounds, Process, Said, brief};
-use crate::protocol::{Answer, Call, Load, Loaded};
+use crate::protocol::{Answer, Call, Encoded, Load, Loaded};
 use crate::purity::{Sample, difference};
 
 /// Limits that a benchmark declares for its program.
@@ -109,9 +109,11 @@ impl Pool {
         if let Some(impure) = self.impure.get() {
             return Err(impure.clone());
         }
-        let (said, number) = waiting(|| self.say(call, Wanted::Any))?;
-        if self.sample.takes(call) {
-            self.compare(call, &said, number)?;
+        let unsent = |why| Failure { about: call.about(), why, errors: String::new() };
+        let asked = Encoded::of(call).map_err(unsent)?;
+        let (said, number) = waiting(|| self.say(&asked, Wanted::Any))?;
+        if self.sample.takes(&asked) {
+            self.compare(&asked, &said, number)?;
         }
         match said {
             Said::Answer(answer) => read(call, &answer),
@@ -119,8 +121,8 @@ impl Pool {
         }
     }
 
-    fn compare(&self, call: &Call, said: &Said, number: u64) -> Result<(), Failure> {
-        let again = match waiting(|| self.say(call, Wanted::Another(number))) {
+    fn compare(&self, asked: &Encoded<'_>, said: &Said, number: u64) -> Result<(), Failure> {
+        let again = match waiting(|| self.say(asked, Wanted::Another(number))) {
             Ok((again, _)) => again,
             Err(error) => {
                 // The first answer stands; only the comparison is lost.
@@ -134,12 +136,12 @@ impl Pool {
         let (Said::Answer(first), Said::Answer(second)) = (said, &again) else {
             // What fails once may have failed for reasons of its own, as a server that did not answer. No score comes of a failed call.
             tracing::warn!(
-                call = call.about(),
+                call = asked.call.about(),
                 "a call of a benchmark's program failed in one process, and otherwise in another"
             );
             return Ok(());
         };
-        Err(self.is_impure(call, first, second))
+        Err(self.is_impure(asked.call, first, second))
     }
 
     /// Records that the program is impure, so that nothing is asked any more: earlier answers may be wrong too.
@@ -160,23 +162,23 @@ impl Pool {
 
     /// Has a process answer. If one fails that has answered other calls before, the call is repeated once in a fresh
     /// process, because state left by those calls may have caused the failure.
-    fn say(&self, call: &Call, wanted: Wanted) -> Result<(Said, u64), Failure> {
+    fn say(&self, asked: &Encoded<'_>, wanted: Wanted) -> Result<(Said, u64), Failure> {
         let mut process = self.take(wanted)?;
         let is_used = process.calls > 1;
-        match process.ask(call, self.bounds(call)) {
+        match process.ask(&asked.json, self.bounds(asked.call)) {
             Ok(said) => {
                 let number = process.number;
                 self.give_back(process);
                 Ok((said, number))
             }
             Err(why) => {
-                let failure = Failure { about: call.about(), why, errors: process.end() };
+                let failure = Failure { about: asked.call.about(), why, errors: process.end() };
                 self.is_gone();
                 if !is_used {
                     return Err(failure);
                 }
                 tracing::warn!(error = %failure, "a process of a benchmark's program failed; the call is repeated in a fresh one");
-                self.say(call, Wanted::Fresh)
+                self.say(asked, Wanted::Fresh)
             }
         }
     }
@@ -221,9 +223,10 @@ impl Pool {
     /// Starts a process and has it load.
     fn begin(&self, number: u64) -> Result<Process, Failure> {
         let failed = |why, errors| Failure { about: self.load.about(), why, errors };
+        let asked = Encoded::of(&self.load).map_err(|why| failed(why, String::new()))?;
         let mut process =
             Process::start(number, &self.start, self.folder.path()).map_err(|why| failed(why, String::new()))?;
-        let said = match process.ask(&self.load, self.bounds(&self.load)) {
+        let said = match process.ask(&asked.json, self.bounds(&self.load)) {
             Ok(Said::Answer(said)) => said,
             Ok(Said::Error(why)) | Err(why) => return Err(failed(why, process.end())),
         };

@@ -1,6 +1,7 @@
 //! The protocol: one line of JSON a message, one answer for each call, in turn. `protocol.schema.json` is made from these types.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,8 +27,8 @@ pub enum Call {
 }
 
 /// A call as it is sent.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg(test)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Message<'a> {
     /// [`VERSION`].
     pub(crate) v: u32,
@@ -36,6 +37,32 @@ pub(crate) struct Message<'a> {
     /// The call.
     #[serde(flatten)]
     pub(crate) call: &'a Call,
+}
+
+/// A call with its JSON, which is made once, however many processes are asked.
+#[derive(Debug)]
+pub(crate) struct Encoded<'c> {
+    pub(crate) call: &'c Call,
+    pub(crate) json: Vec<u8>,
+}
+
+impl<'c> Encoded<'c> {
+    /// Writes `call` as JSON.
+    ///
+    /// # Errors
+    /// In words, if it cannot be written.
+    pub(crate) fn of(call: &'c Call) -> Result<Self, String> {
+        let json = serde_json::to_vec(call).map_err(|error| format!("failed to write the call: {error}"))?;
+        Ok(Self { call, json })
+    }
+}
+
+/// Appends the line that sends the call with this `json` as number `id`.
+pub(crate) fn write_line(line: &mut Vec<u8>, id: u64, json: &[u8]) {
+    line.extend_from_slice(format!("{{\"v\":{VERSION},\"id\":{id},").as_bytes());
+    // The fields of the message stand before those of the call, in the same object.
+    line.extend_from_slice(json.strip_prefix(b"{").unwrap_or(json));
+    line.push(b'\n');
 }
 
 /// Reads the data.
@@ -75,9 +102,9 @@ pub struct Next {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// Role that replied: `agent`, `user` or `environment`.
-    pub role: String,
+    pub role: &'static str,
     /// The text; `null` where there is none.
-    pub text: Option<String>,
+    pub text: Option<Arc<str>>,
     /// Calls of tools, in order.
     pub tool_calls: Vec<ToolCallOf>,
 }
@@ -88,11 +115,11 @@ pub struct Event {
 #[serde(deny_unknown_fields)]
 pub struct ToolCallOf {
     /// Id of the call, unique in the session.
-    pub id: String,
+    pub id: Arc<str>,
     /// Name of the tool.
-    pub name: String,
+    pub name: Arc<str>,
     /// Arguments as the model wrote them: mostly, but not always, JSON.
-    pub arguments: String,
+    pub arguments: Arc<str>,
 }
 
 /// A session that is over.
@@ -373,5 +400,23 @@ impl Call {
                 format!("{} of item {item} in {}", self.name(), setting.name)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_encoded_once_is_sent_as_its_message_says() {
+        let setting = SettingOf { name: "default".to_owned(), values: serde_json::Map::new() };
+        let tool_calls =
+            vec![ToolCallOf { id: "1".into(), name: "look_up".into(), arguments: "{\"parcel\":\"é\"}".into() }];
+        let transcript = vec![Event { role: "agent", text: None, tool_calls }];
+        let call = Call::Next(Next { item: "a".to_owned(), setting, transcript });
+        let mut line = b"x".to_vec();
+        write_line(&mut line, 7, &Encoded::of(&call).unwrap().json);
+        let message = serde_json::to_string(&Message { v: VERSION, id: 7, call: &call }).unwrap();
+        assert_eq!(String::from_utf8(line).unwrap(), format!("x{message}\n"));
     }
 }

@@ -49,7 +49,7 @@ fn pool_of(body: &str) -> Pool {
 
 fn next(item: &str) -> Call {
     let setting = SettingOf { name: "default".to_owned(), values: serde_json::Map::new() };
-    let transcript = vec![Event { role: "agent".to_owned(), text: Some("hello".to_owned()), tool_calls: Vec::new() }];
+    let transcript = vec![Event { role: "agent", text: Some("hello".into()), tool_calls: Vec::new() }];
     Call::Next(Next { item: item.to_owned(), setting, transcript })
 }
 

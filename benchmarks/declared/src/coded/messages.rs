@@ -18,8 +18,8 @@ const TOOLS_MAX: usize = 1_000;
 /// The replies of a session, which is all that a program sees of it.
 pub(super) fn replies(transcript: &Transcript) -> Vec<Said> {
     let said = |role: Role, reply: &Reply| Said {
-        role: role.to_string(),
-        text: reply.text.as_deref().map(str::to_owned),
+        role: role.as_str(),
+        text: reply.text.clone(),
         tool_calls: reply.tool_calls.iter().map(call_of).collect(),
     };
     delegated::turns(transcript).iter().map(|turn| said(turn.role, &turn.reply)).collect()
@@ -110,11 +110,15 @@ fn tool(asked: AskTool) -> Tool {
 }
 
 fn call(of: ToolCallOf) -> ToolCall {
-    ToolCall { id: of.id.into(), name: of.name.into(), arguments: of.arguments.into() }
+    ToolCall { id: of.id, name: of.name, arguments: of.arguments }
 }
 
 fn call_of(call: &ToolCall) -> ToolCallOf {
-    ToolCallOf { id: call.id.to_string(), name: call.name.to_string(), arguments: call.arguments.to_string() }
+    ToolCallOf {
+        id: Arc::clone(&call.id),
+        name: Arc::clone(&call.name),
+        arguments: Arc::clone(&call.arguments),
+    }
 }
 
 /// Messages of a request, as a simulated model sees them.
