@@ -59,7 +59,7 @@ async fn the_example_runs_without_key_or_network_and_again_from_its_cache() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(read(&first, "results.jsonl"), read(&again, "results.jsonl"));
     let lines = results(&first);
-    assert_eq!(lines.len(), 2 * 2 * (8 * 2 + 8 + 6));
+    assert_eq!(lines.len(), 2 * 2 * (8 * 2 + 8 + 6 + 6));
     let mut wrong = 0;
     for line in &lines {
         assert_eq!(line["outcome"], "measured", "{line}");

@@ -186,7 +186,7 @@ impl Pool {
     const fn bounds(&self, call: &Call) -> Bounds {
         let time = match call {
             Call::Load(_) | Call::Tabulate(_) => self.limits.load,
-            Call::Next(_) | Call::Score(_) | Call::Simulate(_) => self.limits.call,
+            Call::Next(_) | Call::Score(_) | Call::Simulate(_) | Call::Serve(_) => self.limits.call,
         };
         Bounds { time, bytes_max: self.limits.answer_bytes }
     }

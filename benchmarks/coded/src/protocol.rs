@@ -24,6 +24,8 @@ pub enum Call {
     Tabulate(Tabulate),
     /// The reply of a simulated model; of programs that say that they have it.
     Simulate(Simulate),
+    /// A session's world with tools; of programs that say that they have it.
+    Serve(Serve),
 }
 
 /// A call as it is sent.
@@ -107,6 +109,9 @@ pub struct Event {
     pub text: Option<Arc<str>>,
     /// Calls of tools, in order.
     pub tool_calls: Vec<ToolCallOf>,
+    /// Results of these calls, of programs that `serve`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<String>,
 }
 
 /// A call of a tool.
@@ -134,6 +139,19 @@ pub struct Score {
     pub transcript: Vec<Event>,
     /// Replies of judges that are known, of the questions asked before.
     pub verdicts: Vec<Verdict>,
+    /// The session's world when it was over, of programs that `serve`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world: Option<Arc<WorldOf>>,
+}
+
+/// A world that a session has left behind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldOf {
+    /// Seed that it was drawn by, in 0..2^32.
+    pub seed: u32,
+    /// State that `serve` gave.
+    pub snapshot: Value,
 }
 
 /// Replies of judges to a question.
@@ -193,6 +211,34 @@ pub enum Persona {
     Noisy(f64),
 }
 
+/// A session's world with tools: a fresh one, drawn by its seed, that has been given these calls in turn.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Serve {
+    /// Id of the item.
+    pub item: String,
+    /// Setting of the session.
+    pub setting: SettingOf,
+    /// Seed of all chance in the world, in 0..2^32: the same in every session of the item.
+    pub seed: u32,
+    /// Calls of its tools so far, in order; none is the world as it begins.
+    pub calls: Vec<WorldCall>,
+    /// `true` if the state is asked for.
+    pub snapshot: bool,
+}
+
+/// A call of a tool of a world.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldCall {
+    /// Role whose model calls: `agent`, `user` or `environment`.
+    pub role: &'static str,
+    /// Name of the tool.
+    pub name: Arc<str>,
+    /// Arguments as the model wrote them: mostly, but not always, JSON.
+    pub arguments: Arc<str>,
+}
+
 /// An answer as it is read: with `answer`, or with `error`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -221,7 +267,7 @@ pub trait Answer: for<'a> Deserialize<'a> {}
 pub struct Loaded {
     /// Items, in their order.
     pub items: Vec<ItemOf>,
-    /// Of `tabulate` and `simulate` those that it has.
+    /// Of `tabulate`, `simulate` and `serve` those that it has.
     #[serde(default)]
     pub functions: Vec<String>,
 }
@@ -376,6 +422,22 @@ pub struct Reply {
 }
 impl Answer for Reply {}
 
+/// A world after its calls.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    /// Tools of each role that has any; its requests have them after those of `ask`.
+    #[serde(default)]
+    pub tools: BTreeMap<String, Vec<AskTool>>,
+    /// Result of each call, as the model is told it.
+    pub results: Vec<String>,
+    /// The state, anything; where it was asked for.
+    #[serde(default)]
+    pub snapshot: Value,
+}
+impl Answer for Served {}
+
 impl Call {
     /// Name of the function.
     #[must_use]
@@ -386,6 +448,7 @@ impl Call {
             Self::Score(_) => "score",
             Self::Tabulate(_) => "tabulate",
             Self::Simulate(_) => "simulate",
+            Self::Serve(_) => "serve",
         }
     }
 
@@ -396,7 +459,8 @@ impl Call {
             Self::Load(_) | Self::Tabulate(_) => self.name().to_owned(),
             Self::Next(Next { item, setting, .. })
             | Self::Score(Score { item, setting, .. })
-            | Self::Simulate(Simulate { item, setting, .. }) => {
+            | Self::Simulate(Simulate { item, setting, .. })
+            | Self::Serve(Serve { item, setting, .. }) => {
                 format!("{} of item {item} in {}", self.name(), setting.name)
             }
         }
@@ -412,7 +476,7 @@ mod tests {
         let setting = SettingOf { name: "default".to_owned(), values: serde_json::Map::new() };
         let tool_calls =
             vec![ToolCallOf { id: "1".into(), name: "look_up".into(), arguments: "{\"parcel\":\"é\"}".into() }];
-        let transcript = vec![Event { role: "agent", text: None, tool_calls }];
+        let transcript = vec![Event { role: "agent", text: None, tool_calls, results: Vec::new() }];
         let call = Call::Next(Next { item: "a".to_owned(), setting, transcript });
         let mut line = b"x".to_vec();
         write_line(&mut line, 7, &Encoded::of(&call).unwrap().json);

@@ -21,6 +21,7 @@ pub(super) fn replies(transcript: &Transcript) -> Vec<Said> {
         role: role.as_str(),
         text: reply.text.clone(),
         tool_calls: reply.tool_calls.iter().map(call_of).collect(),
+        results: Vec::new(),
     };
     delegated::turns(transcript).iter().map(|turn| said(turn.role, &turn.reply)).collect()
 }
@@ -114,11 +115,7 @@ fn call(of: ToolCallOf) -> ToolCall {
 }
 
 fn call_of(call: &ToolCall) -> ToolCallOf {
-    ToolCallOf {
-        id: Arc::clone(&call.id),
-        name: Arc::clone(&call.name),
-        arguments: Arc::clone(&call.arguments),
-    }
+    ToolCallOf { id: Arc::clone(&call.id), name: Arc::clone(&call.name), arguments: Arc::clone(&call.arguments) }
 }
 
 /// Messages of a request, as a simulated model sees them.

@@ -1,5 +1,7 @@
 //! Whole benchmarks with programs: the miniatures, and programs that say what cannot be.
 
+mod worlds;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -77,6 +79,13 @@ fn a_session_has_a_server_of_mcp_of_its_own_with_a_seeded_world() {
 }
 
 #[test]
+fn an_agent_and_a_user_have_tools_of_one_world_that_the_program_serves() {
+    if has("python3") {
+        plays_rightly_and_wrongly("router", "solved");
+    }
+}
+
+#[test]
 fn an_external_agent_takes_the_models_turns_beside_the_user_and_the_tools_of_a_program() {
     if !has("python3") {
         return;
@@ -110,6 +119,7 @@ fn helpers_beside_the_miniatures_are_those_that_are_published() {
     for (copy, original) in [
         ("benchmarks/parcels/regatta_benchmark.py", "../python/regatta/benchmark.py"),
         ("benchmarks/library/regatta_benchmark.py", "../python/regatta/benchmark.py"),
+        ("benchmarks/router/regatta_benchmark.py", "../python/regatta/benchmark.py"),
         ("benchmarks/anagrams/regatta_benchmark.mjs", "../javascript/regatta_benchmark.mjs"),
     ] {
         let read = |path: &str| std::fs::read_to_string(examples().join(path)).unwrap();
