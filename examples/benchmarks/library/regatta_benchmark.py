@@ -28,6 +28,7 @@ import collections
 import contextlib
 import json
 import os
+import secrets
 import subprocess
 import sys
 import traceback
@@ -244,10 +245,10 @@ class McpServer:
     Its tools are those of the model. Give it a seed, by arguments, variables or headers, and let it keep nothing between its sessions.
     """
 
-    def __init__(self, command=None, url=None, env=None, headers=None, timeout_s=30):
+    def __init__(self, command=None, url=None, env=None, headers=None, timeout_s=30, end_s=2):
         if (command is None) == (url is None):
             raise ValueError("an MCP server has a command or a url")
-        self._url, self._timeout, self._number = url, timeout_s, 0
+        self._url, self._timeout, self._end, self._number = url, timeout_s, end_s, 0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **(headers or {})}
         self._process = None
         if command is not None:
@@ -285,9 +286,9 @@ class McpServer:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
             # The client of a container hands the first of these on; killed at once, it would leave the container behind.
-            for end in (self._process.terminate, self._process.kill):
+            for end, seconds in ((self._process.terminate, self._end), (self._process.kill, 2)):
                 try:
-                    self._process.wait(timeout=2)
+                    self._process.wait(timeout=seconds)
                 except subprocess.TimeoutExpired:
                     end()
             self._process.wait()
@@ -368,6 +369,49 @@ def container(image, command=(), runtime="docker", memory="512m", cpus=1, proces
     rights = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", user, "--read-only", "--tmpfs", "/tmp"]
     variables = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
     return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, *variables, image, *command]
+
+
+def pod(
+    image, command=(), namespace=None, kubeconfig=None, memory="512Mi", cpus=1, user=65534, env=None, labels=None, startup_s=120, deadline_s=3600, name=None
+):
+    """A command for `McpServer` (with `end_s=30`): `image` in a pod of Kubernetes of its own, within limits, removed when its world is closed.
+
+    It is started by kubectl, whose `kubeconfig` must be named: a program of a benchmark has neither a home nor an account of a cluster. The pod has
+    no rights, no token of the cluster and no files to write but `/tmp`; its network is what the cluster's policies leave to the label
+    `regatta/role: world`. One whose benchmark is killed ends with its standard input, or when `deadline_s` is over.
+    """
+    name = name or f"regatta-world-{secrets.token_hex(8)}"
+
+    def literal(word):
+        # `$(NAME)` would be a variable.
+        return str(word).replace("$", "$$")
+
+    limits = {"cpu": str(cpus), "memory": memory, "ephemeral-storage": "256Mi"}
+    server = {
+        "name": name,
+        "image": image,
+        "args": [literal(word) for word in command],
+        "env": [{"name": key, "value": literal(value)} for key, value in (env or {}).items()],
+        "stdin": True,
+        "stdinOnce": True,
+        "resources": {"requests": limits, "limits": limits},
+        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": deadline_s,
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {"runAsNonRoot": True, "runAsUser": user, "runAsGroup": user, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [server],
+        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "64Mi"}}],
+    }
+    overrides = {"apiVersion": "v1", "metadata": {"labels": {**(labels or {}), "regatta/role": "world"}}, "spec": spec}
+    place = [part for flag, value in (("--kubeconfig", kubeconfig), ("--namespace", namespace)) if value for part in (flag, value)]
+    run = ["run", name, "--image", image, "--restart", "Never", "--rm", "--stdin", "--quiet", "--pod-running-timeout", f"{startup_s}s"]
+    return ["kubectl", *place, *run, "--overrides", json.dumps(overrides, separators=(",", ":"))]
 
 
 class Benchmark:

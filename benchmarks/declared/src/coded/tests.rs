@@ -1,5 +1,6 @@
 //! Whole benchmarks with programs: the miniatures, and programs that say what cannot be.
 
+mod pods;
 mod worlds;
 
 use std::path::PathBuf;
