@@ -7,12 +7,12 @@ use std::ops::AddAssign;
 use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BATCH, BenchmarkLock, Cell, Circumstances, Digest, EndpointKind, EndpointSpec, ItemIndex, Judge, Lane, ModelSpec,
-    Money, Question, SessionSeed, SweepLock, Transcript, Usage, Verdict,
+    BATCH, BenchmarkLock, Cell, ChatMessage, Circumstances, Digest, EndpointKind, EndpointSpec, ItemIndex, Judge, Lane,
+    ModelSpec, Money, Question, SessionSeed, SweepLock, Transcript, Usage, Verdict,
 };
 use serde::Serialize;
 
-use super::{BYTES_A_TOKEN, OUTPUT_TOKENS_MAX, play};
+use super::{BYTES_A_TOKEN, OUTPUT_TOKENS_MAX, TOKENS_AN_IMAGE, play};
 
 /// Personas that play the sessions: gold leaves nothing to judge in some benchmarks, noise nothing in others. What is asked more counts.
 const PERSONAS: [Persona; 2] = [Persona::Oracle, Persona::Noisy(0.5)];
@@ -91,11 +91,14 @@ fn is_batch(endpoint: Option<&EndpointSpec>) -> bool {
     endpoint.is_some_and(|endpoint| endpoint.lane == Lane::Batch)
 }
 
+/// Bytes that are sent, an image as a text of as many tokens.
 fn prompt_bytes(question: &Question) -> u64 {
     match question {
         Question::Similarity { left, right } => left.iter().chain(right).map(|text| text.len() as u64).sum(),
         Question::Judgement { before, prompt, .. } => {
-            before.iter().map(|message| message.content.len() as u64).sum::<u64>() + prompt.len() as u64
+            let image = TOKENS_AN_IMAGE * BYTES_A_TOKEN;
+            let bytes = |message: &ChatMessage| message.content.len() as u64 + message.images.len() as u64 * image;
+            before.iter().map(bytes).sum::<u64>() + prompt.len() as u64
         }
     }
 }

@@ -13,8 +13,8 @@ use regatta_coded::{
     Scored, Serve, Served, Simulate, Tabulate, Tabulated, TrialScore, Verdict as Known, WorldOf,
 };
 use regatta_proto::{
-    BenchmarkFailed, ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemId, ItemIndex, Question, Reply, Role,
-    SessionSeed, Setting, Transcript, Verdict,
+    BenchmarkFailed, ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemId, ItemIndex, Question, Reply,
+    Role, SessionSeed, Setting, Transcript, Verdict,
 };
 use serde_json::json;
 
@@ -361,6 +361,10 @@ impl Suite for CodedSuite {
     /// Only the program knows what it makes of verdicts, so the definition says it.
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
+    }
+
+    fn image(&self, digest: &Digest) -> Option<Image> {
+        images::of_digest(&self.images, digest)
     }
 
     fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
