@@ -43,8 +43,11 @@ export const done = () => ({ done: true });
 /** What has happened is no session of this benchmark. */
 export const unfit = (why) => ({ unfit: why });
 
-/** Instead of values: what judges are asked first. */
-export const questions = (...prompts) => ({ questions: prompts });
+/** Instead of values: what judges are asked first; `{ images: [path] }` among the prompts is what they see before each. */
+export const questions = (...prompts) => ({
+  questions: prompts.filter((prompt) => typeof prompt === "string"),
+  ...Object.assign({}, ...prompts.filter((prompt) => typeof prompt !== "string")),
+});
 
 /** Throw it in a tool that cannot do what it was asked: the model is told, and its session goes on. */
 export class ToolError extends Error {}

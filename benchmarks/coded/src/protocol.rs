@@ -1,5 +1,6 @@
 //! The protocol: one line of JSON a message, one answer for each call, in turn. `protocol.schema.json` is made from these types.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -339,10 +340,10 @@ fn agent() -> String {
 #[serde(deny_unknown_fields)]
 pub struct AskMessage {
     /// `system`, `user`, `assistant` or `tool`.
-    pub role: String,
+    pub role: Cow<'static, str>,
     /// The text.
     #[serde(default)]
-    pub content: String,
+    pub content: Arc<str>,
     /// Images before the text, of `user` messages: paths of files of the folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
@@ -351,7 +352,7 @@ pub struct AskMessage {
     pub tool_calls: Vec<ToolCallOf>,
     /// The call that this message is the result of; of `tool` messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
+    pub tool_call_id: Option<Arc<str>>,
 }
 
 /// A function that a model may call.
@@ -395,6 +396,9 @@ pub struct Scored {
     /// Prompts for judges, instead of values; the session is scored again with their replies.
     #[serde(default)]
     pub questions: Vec<String>,
+    /// Images that judges see before each of these prompts: paths of files of the folder.
+    #[serde(default)]
+    pub images: Vec<String>,
 }
 impl Answer for Scored {}
 

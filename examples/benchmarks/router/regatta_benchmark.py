@@ -120,9 +120,9 @@ def unfit(why):
     return {"unfit": why}
 
 
-def questions(*prompts):
-    """Instead of values: what judges are asked before the session can be scored. `verdicts` has their replies by prompt then."""
-    return {"questions": list(prompts)}
+def questions(*prompts, images=()):
+    """Instead of values: what judges are asked, after `images` (paths), before the session can be scored. `verdicts` has their replies by prompt."""
+    return {"questions": list(prompts), **({"images": list(images)} if images else {})}
 
 
 def lines(path):

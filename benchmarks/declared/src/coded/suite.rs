@@ -13,13 +13,13 @@ use regatta_coded::{
     Scored, Serve, Served, Simulate, Tabulate, Tabulated, TrialScore, Verdict as Known, WorldOf,
 };
 use regatta_proto::{
-    BenchmarkFailed, ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemId, ItemIndex, Question, Reply,
-    Role, SessionSeed, Setting, Transcript, Verdict,
+    BenchmarkFailed, ChatMessage, ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemId, ItemIndex,
+    Question, Reply, Role, SessionSeed, Setting, Transcript, Verdict,
 };
 use serde_json::json;
 
 use super::items::{CodedItems, items};
-use super::messages::{messages_of, replies, reply, request};
+use super::messages::{messages_of, replies, reply, request, shown_to_judges};
 use super::opening::{open, roles, setting_of};
 use super::scores::{metrics, score};
 use super::world;
@@ -182,6 +182,9 @@ impl CodedSuite {
             let call = Call::Score(of.clone());
             let scored: Scored = self.ask(&call)?;
             if scored.questions.is_empty() {
+                if !scored.images.is_empty() {
+                    return Err(wrong(&call, "shows images to judges and asks them nothing".to_owned()));
+                }
                 let score = score(&self.definition.values, scored).map_err(|why| wrong(&call, why))?;
                 return Ok(Scoring::Scored(Scores::from([(Evaluator::Declared, score)])));
             }
@@ -198,7 +201,8 @@ impl CodedSuite {
             if new.is_empty() {
                 return Err(wrong(&call, "asks again what judges have replied to".to_owned()));
             }
-            let questions: Vec<Question> = new.iter().map(|prompt| question(item, prompt)).collect();
+            let shown = shown_to_judges(&scored.images, &self.images).map_err(|why| wrong(&call, why))?;
+            let questions: Vec<Question> = new.iter().map(|prompt| question(item, shown.as_ref(), prompt)).collect();
             let answers: Option<Vec<Verdict>> = questions.iter().map(|one| verdicts.answer(one)).collect();
             let Some(answers) = answers else { return Ok(Scoring::Needs(questions)) };
             let known = new.into_iter().zip(answers);
@@ -230,11 +234,12 @@ fn first_question(request: &ChatRequest) -> Option<Digest> {
     Some(Digest::of_parts([first.content.as_bytes()].into_iter().chain(images)))
 }
 
-fn question(item: &Item, prompt: &str) -> Question {
+/// The question with `prompt`, after the message that shows its images.
+fn question(item: &Item, shown: Option<&ChatMessage>, prompt: &str) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
         about: vec![item.id.to_string()],
-        before: Vec::new(),
+        before: shown.into_iter().cloned().collect(),
         prompt: prompt.to_owned(),
         swapped: None,
         accept: Vec::new(),

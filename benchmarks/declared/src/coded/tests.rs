@@ -280,6 +280,28 @@ fn a_program_shows_images_of_its_folder_and_no_others() {
 }
 
 #[test]
+fn judges_are_shown_images_of_the_folder_before_what_a_program_asks_them() {
+    let scoring = |score: &str| {
+        let mut files = of(&format!("{YAML}files: [a.png]\n"), &[("score", score)]);
+        files.insert("a.png", b"\x89PNG\r\n\x1a\n".as_slice());
+        let suite = DECLARED.load(&files).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        scoring(&*suite, ItemIndex(0), &setting, &Transcript::of_recorded(Some("x")))
+    };
+    let Scoring::Needs(questions) = scoring(r#"{"questions": ["Is it one?"], "images": ["a.png"]}"#) else { panic!() };
+    let [Question::Judgement { before, prompt, .. }] = &questions[..] else { panic!("{questions:?}") };
+    assert_eq!((before.len(), prompt.as_str()), (1, "Is it one?"));
+    assert_eq!(before[0].images[0].base64().unwrap(), "iVBORw0KGgo=");
+    for (score, expected) in [
+        (r#"{"questions": ["Is it one?"], "images": ["b.png"]}"#, "it shows \"b.png\", which is none of its `files`"),
+        (r#"{"values": {"right": 1}, "images": ["a.png"]}"#, "shows images to judges and asks them nothing"),
+    ] {
+        let Scoring::Failed(failed) = scoring(score) else { panic!("{score}") };
+        assert!(failed.why.contains(expected), "{}", failed.why);
+    }
+}
+
+#[test]
 fn a_session_that_never_ends_is_ended() {
     let yaml = format!("{YAML}limits: {{ replies: 3 }}\n");
     let next = r#"{"ask": {"messages": [{"role": "user", "content": "more"}]}}"#;

@@ -40,7 +40,7 @@ pub(crate) struct Subject {
 }
 
 /// The message that shows `images`; `None` where there are none.
-pub(super) fn shown(images: Vec<Image>) -> Option<ChatMessage> {
+pub(crate) fn shown(images: Vec<Image>) -> Option<ChatMessage> {
     (!images.is_empty()).then(|| ChatMessage { images, ..ChatMessage::new(ChatRole::User, SHOWN) })
 }
 
