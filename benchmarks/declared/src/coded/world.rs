@@ -14,7 +14,7 @@ pub(super) fn seed(item: &ItemId) -> u32 {
 
 /// The calls of tools of a session, in order.
 pub(super) fn calls(replies: &[Said]) -> Vec<WorldCall> {
-    let calls = replies.iter().flat_map(|said| said.tool_calls.iter().map(|call| (said.role, call)));
+    let calls = replies.iter().flat_map(|said| said.tool_calls.iter().map(move |call| (said.role, call)));
     let calls = calls.map(|(role, call)| WorldCall {
         role,
         name: Arc::clone(&call.name),
