@@ -39,8 +39,10 @@ pub struct Pool {
     /// Answer of the first process to `load`; every other process must give the same.
     loaded: OnceLock<String>,
     state: Mutex<State>,
-    /// Signalled when a process becomes free, or there is room for another.
+    /// Signalled when a process becomes free, or there is room for another: for calls that any process may answer.
     freed: Condvar,
+    /// The same for calls that not every process may answer.
+    freed_for_some: Condvar,
     sample: Sample,
     /// Set once the program was found to be impure; every later call fails with it.
     impure: OnceLock<Failure>,
@@ -52,6 +54,11 @@ struct State {
     /// Number of processes that are idle, busy, or being started.
     alive: usize,
     started: u64,
+    /// Calls that wait for a certain process.
+    choosy: usize,
+    /// Times that a call which waits was woken.
+    #[cfg(test)]
+    woken: u64,
 }
 
 /// Constraint on the process that a call goes to.
@@ -83,6 +90,7 @@ impl Pool {
             loaded: OnceLock::new(),
             state: Mutex::default(),
             freed: Condvar::new(),
+            freed_for_some: Condvar::new(),
             sample: Sample::default(),
             impure: OnceLock::new(),
         };
@@ -213,11 +221,39 @@ impl Pool {
                 state.started += 1;
                 break state.started;
             }
-            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, wanted);
+            #[cfg(test)]
+            {
+                state.woken += 1;
+            }
         };
         drop(state);
         drop(replaced);
         self.begin(number).inspect_err(|_| self.is_gone())
+    }
+
+    /// Waits until a process becomes free, or there is room for another.
+    fn wait<'s>(&self, mut state: MutexGuard<'s, State>, wanted: Wanted) -> MutexGuard<'s, State> {
+        match wanted {
+            Wanted::Any => self.freed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Wanted::Fresh | Wanted::Another(_) => {
+                state.choosy += 1;
+                let mut state = self.freed_for_some.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.choosy -= 1;
+                state
+            }
+        }
+    }
+
+    /// Wakes a call that waits. One is enough where any process will do: a simulation has as many calls wait as it has sessions, and each
+    /// wakes the next when it is done. Of those that want a certain process all look, since no one else knows which it is.
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let choosy = state.choosy;
+        drop(state);
+        if choosy > 0 {
+            self.freed_for_some.notify_all();
+        }
+        self.freed.notify_one();
     }
 
     /// Starts a process and has it load.
@@ -235,16 +271,15 @@ impl Pool {
     }
 
     fn give_back(&self, process: Process) {
-        self.locked().idle.push(process);
-        // The waiting threads may want different processes, so all are woken.
-        self.freed.notify_all();
+        let mut state = self.locked();
+        state.idle.push(process);
+        self.wake(state);
     }
 
     fn is_gone(&self) {
         let mut state = self.locked();
         state.alive = state.alive.saturating_sub(1);
-        drop(state);
-        self.freed.notify_all();
+        self.wake(state);
     }
 
     /// Number of processes that were started so far.

@@ -84,6 +84,22 @@ fn calls_at_the_same_time_are_answered_by_as_many_processes_as_there_may_be() {
 }
 
 #[test]
+fn a_process_that_becomes_free_wakes_no_more_calls_than_it_can_answer() {
+    const THREADS: u64 = 16;
+    const CALLS: u64 = 50;
+    let pool = pool_of(r#"say '{"done":true}'"#);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let pool = &pool;
+            scope.spawn(move || (0..CALLS).for_each(|item| assert!(ask(pool, &format!("{thread}.{item}")).is_ok())));
+        }
+    });
+    // Those that are compared wake some that want a certain process.
+    let woken = pool.locked().woken;
+    assert!(woken < 2 * THREADS * CALLS, "{woken} calls were woken");
+}
+
+#[test]
 fn a_process_that_answers_otherwise_than_another_stops_everything_and_the_call_is_named() {
     let pool = pool_of(r#"say "{\"unfit\":\"$$\"}""#);
     let said = refused(&pool, "a");
