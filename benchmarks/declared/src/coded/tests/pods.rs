@@ -24,3 +24,25 @@ fn a_world_in_a_pod_has_no_account_no_rights_and_no_files_to_write() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
 }
+
+#[test]
+fn kubernetes_takes_the_pod_of_a_world_strictly() {
+    const STRICTLY: &str = r#"
+import json, sys, kubernetes_validate
+from regatta.benchmark import pod
+described = json.loads(pod("image", ["serve"], env={"SEED": 7}, labels={"regatta/pool": "mine"})[-1])
+for version in ["1.30", "1.33", "1.36"]:
+    kubernetes_validate.validate({**described, "kind": "Pod"}, version, strict=True)
+"#;
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/kubernetes.sh");
+    let found = Command::new(script).output().unwrap();
+    if !found.status.success() {
+        println!("skipped: there are no schemas of Kubernetes");
+        return;
+    }
+    let python = String::from_utf8(found.stdout).unwrap();
+    let package = examples().join("../python");
+    let mut strictly = Command::new(python.trim());
+    let output = strictly.args(["-B", "-c", STRICTLY]).env("PYTHONPATH", package).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
