@@ -130,7 +130,7 @@ async fn a_refused_spec_is_an_exception_with_what_was_said() {
 }
 
 const WORLDS: &str = r#"
-import http.server, json, sys, threading
+import http.server, json, os, sys, threading
 from regatta.benchmark import Item, McpServer, Reply, Worlds, container
 
 class World:
@@ -261,6 +261,8 @@ command = container("image:1", ["python3", "server.py"], runtime="podman", memor
 assert command[:3] == ["podman", "run", "--rm"] and command[-3:] == ["image:1", "python3", "server.py"]
 assert "--network none --memory 1g --memory-swap 1g" in " ".join(command) and "--cap-drop ALL" in " ".join(command)
 assert "--env" not in command and container("image:1", env={"SEED": 7})[-3:] == ["--env", "SEED=7", "image:1"]
+mounted = container("image:1", files={"/task": "tasks/7"})
+assert mounted[-3:-1] == ["--mount", f"type=bind,source={os.getcwd()}/tasks/7,target=/task,readonly"]
 print("worlds")
 "#;
 

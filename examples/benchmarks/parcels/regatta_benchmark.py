@@ -359,16 +359,21 @@ class McpError(Exception):
     """A call that the server refused."""
 
 
-def container(image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534", env=None):
+def container(
+    image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534", env=None, files=None
+):
     """A command for `McpServer`: `image` in a container of its own, without network, within limits, removed when its world is closed.
 
-    `runtime` is docker or podman. Variables of the server are in `env` here: those of `McpServer` are the runtime's. The server reads standard
-    input and ends with it, so that none is left when the program is killed.
+    `runtime` is docker or podman. Variables of the server are in `env` here: those of `McpServer` are the runtime's. `files` are the item's: paths in
+    the container, each with the file or folder of the benchmark that is there, for reading. The server reads standard input and ends with it, so that
+    none is left when the program is killed.
     """
     limits = ["--memory", memory, "--memory-swap", memory, "--cpus", str(cpus), "--pids-limit", str(processes)]
     rights = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", user, "--read-only", "--tmpfs", "/tmp"]
     variables = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
-    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, *variables, image, *command]
+    binds = [f"type=bind,source={os.path.abspath(path)},target={target},readonly" for target, path in (files or {}).items()]
+    mounts = [part for bind in binds for part in ("--mount", bind)]
+    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, *mounts, *variables, image, *command]
 
 
 def pod(
