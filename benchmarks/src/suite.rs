@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use regatta_proto::{
-    BenchmarkName, ChatRequest, Evaluator, FileSet, ItemIndex, MemberName, Question, Reply, Role, SessionSeed, Setting,
-    Transcript,
+    BenchmarkName, ChatRequest, Digest, Evaluator, FileSet, Image, ItemIndex, MemberName, Question, Reply, Role,
+    SessionSeed, Setting, Transcript,
 };
 
 use crate::{
@@ -223,6 +223,12 @@ pub trait Suite: Send + Sync {
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         let _ = (evaluator, cells);
         Vec::new()
+    }
+
+    /// Returns the image of the data set with this digest, with its bytes: what is written down of a question to a judge has none.
+    fn image(&self, digest: &Digest) -> Option<Image> {
+        let _ = digest;
+        None
     }
 
     /// Draws the session of `item` so far for people who inspect it.

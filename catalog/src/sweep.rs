@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use regatta_benchmarks::{Item, Suite, canary_items, listed_items, select_items, with_canaries};
 use regatta_proto::{
-    Answerer, BenchmarkLock, BenchmarkName, CacheMode, Cell, CellIndex, Digest, ItemIndex, ModelRef, SessionSeed,
-    Setting, SweepId, SweepLock,
+    Answerer, BenchmarkLock, BenchmarkName, CacheMode, Cell, CellIndex, Digest, Image, ItemIndex, ModelRef,
+    SessionSeed, Setting, SweepId, SweepLock,
 };
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -123,6 +123,12 @@ impl Sweep {
     #[must_use]
     pub fn suite(&self, cell: &Cell) -> Option<&Arc<dyn Suite>> {
         self.suites.get(&cell.benchmark)
+    }
+
+    /// The image with this digest, with its bytes; `None` if no data set of the sweep has it.
+    #[must_use]
+    pub fn image(&self, digest: &Digest) -> Option<Image> {
+        self.suites.values().find_map(|suite| suite.image(digest))
     }
 
     /// Waits until a call of `cell`'s benchmark would be answered at once, and holds its turn, so that no more sessions occupy a thread

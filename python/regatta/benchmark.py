@@ -20,14 +20,15 @@ benchmark brings along everything that it needs.
 A benchmark is pure: the same call gives the same answer, in every process and at any time. Regatta repeats some calls in another process and
 stops when the answers differ. What is printed goes to standard error; Regatta shows its end when something fails.
 
-Where a session has a world with tools, `Worlds` makes it anew from the transcript; `McpServer` is such a world: a server of the Model Context
-Protocol, by command or URL, in a `container` if you like.
+Where a session has a world with tools, a method `world` makes it, and Regatta has its tools called as the transcript says. `McpServer` is such a
+world: a server of the Model Context Protocol, by command or URL, in a `container` or a `pod` if you like.
 """
 
 import collections
 import contextlib
 import json
 import os
+import secrets
 import subprocess
 import sys
 import traceback
@@ -51,10 +52,10 @@ class Item:
 
 
 class ToolCall:
-    """A call of a tool; `arguments` are as the model wrote them."""
+    """A call of a tool by a model in `role`; `arguments` are as the model wrote them."""
 
-    def __init__(self, id, name, arguments):
-        self.id, self.name, self.arguments = id, name, arguments
+    def __init__(self, id, name, arguments, role="agent"):
+        self.id, self.name, self.arguments, self.role = id, name, arguments, role
 
     def parsed(self):
         """The arguments as a dict; None where the model wrote no JSON object."""
@@ -69,15 +70,28 @@ class ToolCall:
 
 
 class Reply:
-    """A reply of the session: `role` ("agent", "user", "environment"), `text` (maybe ""), `tool_calls`."""
+    """A reply of the session: `role` ("agent", "user", "environment"), `text` (maybe ""), `tool_calls`, their `results` where there is a world."""
 
-    def __init__(self, role, text, tool_calls):
-        self.role, self.text = role, text or ""
-        self.tool_calls = [ToolCall(**call) for call in tool_calls]
+    def __init__(self, role, text, tool_calls, results=()):
+        self.role, self.text, self.results = role, text or "", list(results)
+        self.tool_calls = [ToolCall(**call, role=role) for call in tool_calls]
 
     def as_message(self):
         """The reply as a message of the assistant, for the next request."""
         return {"role": "assistant", "content": self.text, "tool_calls": [call.wire() for call in self.tool_calls]}
+
+
+def conversation(transcript, role="agent"):
+    """The messages of a session with a world as `role` sees them: its own replies with the results of their calls, and what others say."""
+    messages = []
+    for reply in transcript:
+        if reply.role == role:
+            messages.append(reply.as_message())
+            results = zip(reply.tool_calls, reply.results)
+            messages += [{"role": "tool", "content": result, "tool_call_id": call.id} for call, result in results]
+        elif not reply.tool_calls:
+            messages.append({"role": "user", "content": reply.text})
+    return messages
 
 
 def ask(messages, role="agent", tools=(), stop=(), temperature=None, top_p=None, max_tokens=None):
@@ -106,9 +120,9 @@ def unfit(why):
     return {"unfit": why}
 
 
-def questions(*prompts):
-    """Instead of values: what judges are asked before the session can be scored. `verdicts` has their replies by prompt then."""
-    return {"questions": list(prompts)}
+def questions(*prompts, images=()):
+    """Instead of values: what judges are asked, after `images` (paths), before the session can be scored. `verdicts` has their replies by prompt."""
+    return {"questions": list(prompts), **({"images": list(images)} if images else {})}
 
 
 def lines(path):
@@ -117,8 +131,15 @@ def lines(path):
         return [json.loads(line) for line in file if line.strip()]
 
 
+class ToolError(Exception):
+    """Raise it in a tool that cannot do what it was asked: the model is told, and its session goes on."""
+
+
+WorldState = collections.namedtuple("WorldState", "snapshot seed")
+
+
 class Worlds:
-    """Worlds with tools, a fresh one for each session: what the calls of its transcript, in turn, have made of it.
+    """Worlds with tools for a benchmark that calls them itself: a fresh one for each session, with the calls of its transcript in turn.
 
     `make(item)` starts one. It has `tools`, a list as of `tool(…)`, and `call(name, arguments)`, which gives a text; `close()`, if it holds
     anything. It must be seeded: the same calls always have the same results. A few worlds are kept where their sessions have left them, so
@@ -126,50 +147,80 @@ class Worlds:
     """
 
     def __init__(self, make, keep=4):
-        self._make, self._keep, self._kept = make, keep, collections.OrderedDict()
+        self._make, self._kept = make, _Kept(keep)
 
     def after(self, item, transcript):
         """The world after all calls of the agent: `tools`, and `messages` of the conversation as the agent sees it."""
-        world, results = self._take(item, transcript)
-        self._kept[_place(item, transcript)] = (world, results)
-        while len(self._kept) > self._keep:
-            _close(self._kept.popitem(last=False)[1][0])
-        return Seen(world.tools, _conversation(transcript, results))
+        calls = _calls(transcript)
+        world, results = self._kept.take(item.id, calls, lambda: self._make(item))
+        self._kept.put(item.id, calls, world, results)
+        in_turn = iter(results)
+        for reply in transcript:
+            if reply.role == "agent":
+                reply.results = [next(in_turn) for _ in reply.tool_calls]
+        return Seen(world.tools, conversation(transcript))
 
     @contextlib.contextmanager
     def apart(self, item, transcript):
         """The same world for whoever scores: it may be asked anything, and is closed behind a `with`."""
-        world, _ = self._take(item, transcript)
+        world, _ = self._kept.take(item.id, _calls(transcript), lambda: self._make(item))
         try:
             yield world
         finally:
             _close(world)
 
-    def _take(self, item, transcript):
-        calls = _calls(transcript)
-        place = _place(item, transcript)
-        stands = [count for count in range(len(calls) + 1) if (place[0], place[1][:count]) in self._kept]
+
+class _Kept:
+    """Worlds where their sessions have left them, so that the next step of a session repeats no calls."""
+
+    def __init__(self, most):
+        self._most, self._worlds = most, collections.OrderedDict()
+
+    def take(self, session, calls, make):
+        """A world of `session` after `calls`, and their results; whoever takes it closes it, or puts it back."""
+        place = _place(calls)
+        stands = [count for count in range(len(calls) + 1) if (session, place[:count]) in self._worlds]
         if stands:
-            world, results = self._kept.pop((place[0], place[1][: stands[-1]]))
+            world, results = self._worlds.pop((session, place[: stands[-1]]))
             try:
                 return world, _play(world, results, calls)
             except Exception:
                 # Its server may have ended, or forgotten its session, since its last call: a fresh one says whether that was the reason.
                 traceback.print_exc()
-        world = self._make(item)
+        world = make()
         return world, _play(world, [], calls)
+
+    def put(self, session, calls, world, results):
+        self._worlds[session, _place(calls)] = (world, results)
+        while len(self._worlds) > self._most:
+            _close(self._worlds.popitem(last=False)[1][0])
 
 
 def _play(world, results, calls):
     """All results of `calls`, the first of which `world` has given already. A world that fails is closed."""
     try:
-        for call in calls[len(results) :]:
-            arguments = call.parsed()
-            results.append("error: the arguments are no JSON object" if arguments is None else world.call(call.name, arguments))
+        results += [_result(world, call) for call in calls[len(results) :]]
     except BaseException:
         _close(world)
         raise
     return results
+
+
+def _result(world, call):
+    if isinstance(world.tools, dict) and all(tool["name"] != call.name for tool in world.tools.get(call.role, ())):
+        return f"error: there is no tool {call.name}"
+    arguments = call.parsed()
+    if arguments is None:
+        return "error: the arguments are no JSON object"
+    try:
+        return world.call(call.name, arguments)
+    except ToolError as error:
+        return f"error: {error}"
+
+
+def _tools(world):
+    """The tools of a world, by the role that may call them."""
+    return world.tools if isinstance(world.tools, dict) else {"agent": world.tools}
 
 
 Seen = collections.namedtuple("Seen", "tools messages")
@@ -179,19 +230,8 @@ def _calls(transcript):
     return [call for reply in transcript if reply.role == "agent" for call in reply.tool_calls]
 
 
-def _place(item, transcript):
-    return item.id, tuple((call.name, call.arguments) for call in _calls(transcript))
-
-
-def _conversation(transcript, results):
-    messages, results = [], iter(results)
-    for reply in transcript:
-        if reply.role == "agent":
-            messages.append(reply.as_message())
-            messages += [{"role": "tool", "content": next(results), "tool_call_id": call.id} for call in reply.tool_calls]
-        else:
-            messages.append({"role": "user", "content": reply.text})
-    return messages
+def _place(calls):
+    return tuple((call.role, call.name, call.arguments) for call in calls)
 
 
 def _close(world):
@@ -205,10 +245,10 @@ class McpServer:
     Its tools are those of the model. Give it a seed, by arguments, variables or headers, and let it keep nothing between its sessions.
     """
 
-    def __init__(self, command=None, url=None, env=None, headers=None, timeout_s=30):
+    def __init__(self, command=None, url=None, env=None, headers=None, timeout_s=30, end_s=2):
         if (command is None) == (url is None):
             raise ValueError("an MCP server has a command or a url")
-        self._url, self._timeout, self._number = url, timeout_s, 0
+        self._url, self._timeout, self._end, self._number = url, timeout_s, end_s, 0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **(headers or {})}
         self._process = None
         if command is not None:
@@ -246,9 +286,9 @@ class McpServer:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
             # The client of a container hands the first of these on; killed at once, it would leave the container behind.
-            for end in (self._process.terminate, self._process.kill):
+            for end, seconds in ((self._process.terminate, self._end), (self._process.kill, 2)):
                 try:
-                    self._process.wait(timeout=2)
+                    self._process.wait(timeout=seconds)
                 except subprocess.TimeoutExpired:
                     end()
             self._process.wait()
@@ -319,20 +359,68 @@ class McpError(Exception):
     """A call that the server refused."""
 
 
-def container(image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534", env=None):
+def container(
+    image, command=(), runtime="docker", memory="512m", cpus=1, processes=256, network="none", user="65534:65534", env=None, files=None
+):
     """A command for `McpServer`: `image` in a container of its own, without network, within limits, removed when its world is closed.
 
-    `runtime` is docker or podman. Variables of the server are in `env` here: those of `McpServer` are the runtime's. The server reads standard
-    input and ends with it, so that none is left when the program is killed.
+    `runtime` is docker or podman. Variables of the server are in `env` here: those of `McpServer` are the runtime's. `files` are the item's: paths in
+    the container, each with the file or folder of the benchmark that is there, for reading. The server reads standard input and ends with it, so that
+    none is left when the program is killed.
     """
     limits = ["--memory", memory, "--memory-swap", memory, "--cpus", str(cpus), "--pids-limit", str(processes)]
     rights = ["--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--user", user, "--read-only", "--tmpfs", "/tmp"]
     variables = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]
-    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, *variables, image, *command]
+    binds = [f"type=bind,source={os.path.abspath(path)},target={target},readonly" for target, path in (files or {}).items()]
+    mounts = [part for bind in binds for part in ("--mount", bind)]
+    return [runtime, "run", "--rm", "--interactive", "--init", "--network", network, *limits, *rights, *mounts, *variables, image, *command]
+
+
+def pod(
+    image, command=(), namespace=None, kubeconfig=None, memory="512Mi", cpus=1, user=65534, env=None, labels=None, startup_s=120, deadline_s=3600, name=None
+):
+    """A command for `McpServer` (with `end_s=30`): `image` in a pod of Kubernetes of its own, within limits, removed when its world is closed.
+
+    It is started by kubectl, whose `kubeconfig` must be named: a program of a benchmark has neither a home nor an account of a cluster. The pod has
+    no rights, no token of the cluster and no files to write but `/tmp`; its network is what the cluster's policies leave to the label
+    `regatta/role: world`. One whose benchmark is killed ends with its standard input, or when `deadline_s` is over.
+    """
+    name = name or f"regatta-world-{secrets.token_hex(8)}"
+
+    def literal(word):
+        # `$(NAME)` would be a variable.
+        return str(word).replace("$", "$$")
+
+    limits = {"cpu": str(cpus), "memory": memory, "ephemeral-storage": "256Mi"}
+    server = {
+        "name": name,
+        "image": image,
+        "args": [literal(word) for word in command],
+        "env": [{"name": key, "value": literal(value)} for key, value in (env or {}).items()],
+        "stdin": True,
+        "stdinOnce": True,
+        "resources": {"requests": limits, "limits": limits},
+        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+    spec = {
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": deadline_s,
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": {"runAsNonRoot": True, "runAsUser": user, "runAsGroup": user, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [server],
+        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "64Mi"}}],
+    }
+    overrides = {"apiVersion": "v1", "metadata": {"labels": {**(labels or {}), "regatta/role": "world"}}, "spec": spec}
+    place = [part for flag, value in (("--kubeconfig", kubeconfig), ("--namespace", namespace)) if value for part in (flag, value)]
+    run = ["run", name, "--image", image, "--restart", "Never", "--rm", "--stdin", "--quiet", "--pod-running-timeout", f"{startup_s}s"]
+    return ["kubectl", *place, *run, "--overrides", json.dumps(overrides, separators=(",", ":"))]
 
 
 class Benchmark:
-    """Write `load`, `next` and `score`; `tabulate` and `simulate` if you like."""
+    """Write `load`, `next` and `score`; `world`, `tabulate` and `simulate` if you like."""
 
     settings = ()
 
@@ -348,6 +436,9 @@ class Benchmark:
         """A dict with every value that benchmark.yaml declares, or `(values, detail)`, or `questions(…)`."""
         raise NotImplementedError
 
+    # world(self, item, setting, seed): a fresh world of a session. It has `tools`, a list as of `tool(…)` or one for each role, and
+    #     `call(name, arguments)`, which gives a text or raises `ToolError`; `snapshot()`, its state, and `close()` if you like. Requests have its
+    #     tools, replies the `results` of their calls, and `score` has one argument more, what became of it: a `WorldState`.
     # tabulate(self, trials): anything that JSON can say, from lists of {"item", "values"}.
     # simulate(self, item, setting, role, noise, seed, messages): a text, or a list of ToolCall; wrong in the share `noise` of sessions.
 
@@ -375,8 +466,9 @@ class Benchmark:
         if call == "load":
             self.settings = [setting["name"] for setting in message["settings"]]
             items = [item if isinstance(item, Item) else Item(**item) for item in self.load(message["data"])]
-            self._items = {item.id: item for item in items}
-            functions = [name for name in ("tabulate", "simulate") if hasattr(self, name)]
+            self._items, self._kept = {item.id: item for item in items}, _Kept(4)
+            written = {"tabulate": "tabulate", "simulate": "simulate", "serve": "world"}
+            functions = [name for name, method in written.items() if hasattr(self, method)]
             return {"items": [item._wire() for item in items], "functions": functions}
         if call == "tabulate":
             return {"aggregate": self.tabulate(message["trials"])}
@@ -386,15 +478,32 @@ class Benchmark:
             noise = 0.0 if persona == "oracle" else persona["noisy"]
             said = self.simulate(item, setting, message["role"], noise, message["seed"], message["messages"])
             return {"text": said} if isinstance(said, str) else {"tool_calls": [call.wire() for call in said]}
+        if call == "serve":
+            return self._serve(item, setting, message)
         transcript = [Reply(**reply) for reply in message["transcript"]]
         if call == "next":
             return self.next(item, setting, transcript)
         verdicts = {verdict["prompt"]: verdict["replies"] for verdict in message["verdicts"]}
-        scored = self.score(item, setting, transcript, verdicts)
+        world = [WorldState(**message["world"])] if "world" in message else []
+        scored = self.score(item, setting, transcript, verdicts, *world)
         if isinstance(scored, dict) and "questions" in scored:
             return scored
         values, detail = scored if isinstance(scored, tuple) else (scored, None)
         return {"values": {name: float(value) for name, value in values.items()}, "detail": detail}
+
+    def _serve(self, item, setting, message):
+        session, seed = (item.id, message["setting"]["name"]), message["seed"]
+        calls = [ToolCall(None, **call) for call in message["calls"]]
+        world, results = self._kept.take(session, calls, lambda: self.world(item, setting, seed))
+        answer = {"tools": {role: list(tools) for role, tools in _tools(world).items()}, "results": list(results)}
+        if not message["snapshot"]:
+            self._kept.put(session, calls, world, results)
+            return answer
+        # Whoever wants the state scores: the session is over.
+        try:
+            return {**answer, "snapshot": world.snapshot() if hasattr(world, "snapshot") else None}
+        finally:
+            _close(world)
 
 
 def _said(error):

@@ -49,6 +49,10 @@ CASES = {
         (CPU, ("floor_cpu_ms_a_session", "of the bare loop"), ("times_the_floor", "times"), ("sessions_a_second", "sessions/s"), RESIDENT),
         below(times_the_floor=2.0),
     ),
+    "coded": Case(
+        embedded.coded, "a benchmark in Python with a user and tools, 10,000 sessions", "1 ms a session beside the program",
+        (CPU, ("program_cpu_ms_a_session", "of the program"), ("sessions_a_second", "sessions/s")), below(cpu_ms_a_session=1.0),
+    ),
     "final-reports": Case(
         embedded.final_reports, "reports at the end", "0.01 ms a session, and no memory for each", (CPU, ("resident_kb_a_session", "KB resident a session")),
         below(cpu_ms_a_session=0.01, resident_kb_a_session=0.05),

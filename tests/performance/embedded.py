@@ -4,7 +4,7 @@ import json
 
 from endpoint import Endpoint, latency
 from measured import Failed, measure, percentile
-from runs import ITEMS, WORFBENCH, Run, requests, seconds, single_call, sweep
+from runs import ITEMS, PARCELS, PARCELS_ITEMS, WORFBENCH, Run, requests, seconds, single_call, sweep
 
 # Turns of the conversations that are timed, and their sessions: all of these run at once, so that none waits for another's permit.
 TURNS, CONVERSATIONS = 25, 400
@@ -45,6 +45,21 @@ def zero_latency(place):
         "sessions": sessions, "cpu_ms_a_session": each, "floor_cpu_ms_a_session": bare, "times_the_floor": each / bare,
         "sessions_a_second": sessions / measured.wall_s, "resident_mb": measured.resident_mb,
         "endpoint_cpu_ms_a_session": 1e3 * endpoint_cpu_s / sessions,
+    }
+
+
+def coded(place):
+    """Cost of a session whose functions a program in Python answers, apart from what that program takes."""
+    trials = max(1, round(place.scaled(10_000) / PARCELS_ITEMS))
+    benchmark = {"data": str(PARCELS), "settings": ["rules=short"], "roles": {"user": "sim/oracle"}}
+    with Endpoint(place.regatta, {"parcels": PARCELS}) as endpoint:
+        spec = {**sweep({"parcels": benchmark}, endpoint.url, trials, concurrency=64), "models": ["sim/noisy-1"]}
+        measured = Run(place.regatta, place.folder(), spec).measured
+    sessions = trials * PARCELS_ITEMS
+    return {
+        "sessions": sessions, "cpu_ms_a_session": 1e3 * (measured.cpu_s - measured.children_cpu_s) / sessions,
+        "program_cpu_ms_a_session": 1e3 * measured.children_cpu_s / sessions, "sessions_a_second": sessions / measured.wall_s,
+        "resident_mb": measured.resident_mb,
     }
 
 

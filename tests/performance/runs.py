@@ -16,6 +16,8 @@ WORFBENCH = ROOT / "examples/data/worfbench"
 # Items of that miniature, each of which is a session a trial.
 ITEMS = 35
 SETTING = "two-shot"
+PARCELS = ROOT / "examples/benchmarks/parcels"
+PARCELS_ITEMS = 8
 
 
 def single_call(url, trials, **limits):

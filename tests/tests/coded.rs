@@ -59,7 +59,7 @@ async fn the_example_runs_without_key_or_network_and_again_from_its_cache() {
     assert_eq!(code, Some(0), "{said}");
     assert_eq!(read(&first, "results.jsonl"), read(&again, "results.jsonl"));
     let lines = results(&first);
-    assert_eq!(lines.len(), 2 * 2 * (8 * 2 + 8 + 6));
+    assert_eq!(lines.len(), 2 * 2 * (8 * 2 + 8 + 6 + 6));
     let mut wrong = 0;
     for line in &lines {
         assert_eq!(line["outcome"], "measured", "{line}");
@@ -292,6 +292,48 @@ async fn one_that_speaks_another_version_is_told() {
         assert_eq!(code, Some(78), "{said}");
         assert!(said.contains("it speaks version 2 of the protocol; this build speaks 1"), "{said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gate_judges_a_benchmark_with_a_program_by_the_metric_that_its_file_declares() {
+    if !has("python3") {
+        return;
+    }
+    let judged = Misbehaving::program(
+        "import random\nfrom regatta_benchmark import *\nclass B(Benchmark):\n    def load(self, data):\n        \
+         return [Item(id=f'item-{n}') for n in range(20)]\n    def next(self, item, setting, transcript):\n        \
+         return done() if transcript else ask(item.id)\n    def score(self, item, setting, transcript, verdicts):\n        \
+         return {'right': transcript[-1].text == 'yes'}\n    def simulate(self, item, setting, role, noise, seed, messages):\n        \
+         return 'no' if random.Random(seed).random() < noise else 'yes'\nB().serve()\n",
+    );
+    let write = |name: &str, text: &str| {
+        let path = judged.place.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    write(
+        "benchmark.yaml",
+        "v: 1\nprogram: [python3, benchmark.py]\nfiles: [regatta_benchmark.py]\nvalues: { right: {} }\n\
+         metrics: { accuracy: { mean: right, unit: percent } }\n",
+    );
+    write(
+        "spec.yaml",
+        "name: judged\ntrials: 3\nbenchmarks: { judged: { data: . } }\nendpoints: { sim: { kind: simulated } }\n\
+         models: [sim/oracle, sim/noisy-0.9]\n",
+    );
+    let (code, said, directory) = judged.run().await;
+    assert_eq!(code, Some(0), "{said}");
+    let policy = write("policy.yaml", "metrics: { accuracy: { margin: 60pp } }\n");
+    let strict = write("strict.yaml", "metrics: { accuracy: { margin: 5pp } }\n");
+    let directory = directory.to_str().unwrap();
+    let gate = async |policy: &str, model: &str| {
+        let models = ["--model", model, "--baseline-model", "sim/oracle"];
+        run(&[&["gate", directory, "--baseline", directory, "--policy", policy][..], &models].concat()).await
+    };
+    let (code, said) = gate(&policy, "sim/oracle").await;
+    assert_eq!(code, Some(0), "{said}");
+    let (code, said) = gate(&strict, "sim/noisy-0.9").await;
+    assert_eq!(code, Some(1), "{said}");
 }
 
 /// A run is left while answers that were paid for wait to be scored, more than are scored in the time that it takes itself to leave.

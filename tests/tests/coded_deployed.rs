@@ -14,32 +14,47 @@ fn folder(name: &str) -> String {
     workspace().join("examples/benchmarks").join(name).display().to_string()
 }
 
-/// The section of a policy that allows programs in Python. Root's roles run none as root.
+const NODE: &str = "/usr/bin/node";
+
+/// The miniatures, each with the rest of its entry in a spec and its number of items in all its settings.
+const MINIATURES: [(&str, &str, usize); 4] = [
+    ("parcels", ", settings: [rules=short, rules=long], roles: { user: sim/oracle }", 2 * 8),
+    ("library", "", 6),
+    ("router", ", roles: { user: sim/oracle }", 6),
+    ("anagrams", "", 8),
+];
+
+/// The miniatures whose interpreters are here.
+fn miniatures() -> impl Iterator<Item = (&'static str, &'static str, usize)> {
+    MINIATURES.into_iter().filter(|(name, ..)| *name != "anagrams" || Path::new(NODE).is_file())
+}
+
+/// The section of a policy that allows programs in Python and JavaScript. Root's roles run none as root.
 fn allowing() -> String {
     let is_root = rustix::process::geteuid().is_root();
     let user = if is_root { ", user: '65534'" } else { "" };
-    format!("{{ interpreters: {{ python3: {{ command: [{PYTHON}]{user} }} }} }}")
+    format!("{{ interpreters: {{ python3: {{ command: [{PYTHON}]{user} }}, node: {{ command: [{NODE}]{user} }} }} }}")
 }
 
 async fn simulate() -> Process {
     let mut simulate = regatta().unwrap();
     simulate.args(["simulate", "llm", "--listen", "127.0.0.1:0", "--simulation", "latency: { median_ms: 100 }"]);
-    for name in ["parcels", "library"] {
+    for (name, ..) in miniatures() {
         simulate.args(["--data", &format!("{name}={}", folder(name))]);
     }
     Process::start_and_read(simulate).await.unwrap()
 }
 
 fn spec(place: &Path, server: &Process) -> PathBuf {
-    let text = format!(
-        "name: {}\nseed: 3\ntrials: 3\nbenchmarks:\n  parcels: {{ data: {}, settings: [rules=short, rules=long], roles: {{ user: sim/oracle }} }}\n  library: {{ data: {} }}\n\
-         endpoints:\n  sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}\n\
+    let mut text = format!("name: {}\nseed: 3\ntrials: 3\nbenchmarks:\n", unique_name("coded"));
+    for (name, rest, _) in miniatures() {
+        text.push_str(&format!("  {name}: {{ data: {}{rest} }}\n", folder(name)));
+    }
+    text.push_str(&format!(
+        "endpoints:\n  sim: {{ kind: openai, base_url: '{}', api_key_env: none, identify_sessions: true, limits: {{ concurrency: 8 }} }}\n\
          models: [sim/oracle, sim/noisy-0.3]\n",
-        unique_name("coded"),
-        folder("parcels"),
-        folder("library"),
         server.first_line
-    );
+    ));
     let path = place.join("coded.yaml");
     std::fs::write(&path, text).unwrap();
     path
@@ -76,7 +91,8 @@ async fn a_coded_benchmark_gives_the_same_bytes_in_a_deployment_also_when_a_work
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(results(&directory), results(&alone));
     let lines: Vec<Value> = results(&directory).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines.len(), 3 * 2 * (2 * 8 + 6));
+    let items: usize = miniatures().map(|(.., items)| items).sum();
+    assert_eq!(lines.len(), 3 * 2 * items);
     for line in &lines {
         assert_eq!(line["outcome"], "measured", "{line}");
         let scores = &line["scores"]["declared"];

@@ -100,6 +100,28 @@ async fn a_judge_grades_by_a_rubric_and_a_benchmark_without_one_is_told_before_a
     assert_eq!(grades, [1.0, 1.0, 1.0, 0.0, 0.0, 0.0]);
 }
 
+/// A question reaches the worker that asks it without the bytes of its images, and one that cannot be sent is not answered.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_judge_is_sent_the_images_of_what_it_grades() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    let shown = JUDGED.replace("      question:", "      images: \"{{ picture }}\"\n      question:");
+    std::fs::write(at("benchmark.yaml"), shown).unwrap();
+    std::fs::copy(Path::new(&folder("pictures")).join("pictures/square.png"), at("square.png")).unwrap();
+    let record =
+        "{\"request\": \"Describe it kindly.\", \"example\": \"A fine square it is.\", \"picture\": \"square.png\"}\n";
+    std::fs::write(at("test.jsonl"), record).unwrap();
+    let spec = "name: shown\nbenchmarks: { shown: { data: ., judge: sim/oracle } }\nendpoints: { sim: { kind: simulated } }\n\
+                models: [sim/oracle]\n";
+    std::fs::write(at("spec.yaml"), spec).unwrap();
+    let (spec, directory) = (at("spec.yaml"), at("run"));
+    let (code, said) = run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let grades: Vec<f64> =
+        results(&directory).iter().map(|line| line["scores"]["declared"]["polite"].as_f64().unwrap()).collect();
+    assert_eq!(grades, [1.0]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_budget_ends_a_run_a_larger_one_goes_on_and_a_gate_judges_what_came_of_it() {
     let place = tempfile::tempdir().unwrap();

@@ -63,6 +63,36 @@ for rows in (run.sessions, run.attempts, run.metrics, run.calls):
     except ImportError: pass
     try: assert rows.to_polars().shape == (len(rows), len(rows.columns))
     except ImportError: pass
+
+# A picture has the leaderboard's numbers, by whatever draws it.
+import types
+from regatta import plot
+drawn = {}
+class Axes:
+    figure = types.SimpleNamespace(tight_layout=lambda: None)
+    def barh(self, labels, values, xerr, capsize):
+        drawn.update(labels=labels, values=values, low=xerr[0], high=xerr[1])
+    def invert_yaxis(self): pass
+    def set_xlabel(self, name):
+        drawn["name"] = name
+matplotlib, pyplot = types.ModuleType("matplotlib"), types.ModuleType("matplotlib.pyplot")
+matplotlib.pyplot = pyplot
+sys.modules.update({"matplotlib": matplotlib, "matplotlib.pyplot": pyplot})
+axes = Axes()
+assert plot.leaderboard(run, axes=axes) is axes
+name = drawn["name"]
+shown = [row for row in run.leaderboard() if row[name] is not None]
+assert len(shown) >= 2 and drawn["values"] == [row[name] for row in shown]
+for row, label, value, low, high in zip(shown, drawn["labels"], drawn["values"], drawn["low"], drawn["high"]):
+    assert label.startswith(row["model"]) and low >= 0 and high >= 0
+    ends = [value if row[f"{name} {end}"] is None else row[f"{name} {end}"] for end in ("low", "high")]
+    assert abs(value - low - ends[0]) < 1e-9 and abs(value + high - ends[1]) < 1e-9
+try:
+    plot.leaderboard(run, metric="none", axes=axes)
+except ValueError as error:
+    assert name in str(error)
+else:
+    raise AssertionError("there is no such metric")
 print("read", len(lines))
 "#;
 
@@ -100,7 +130,7 @@ async fn a_refused_spec_is_an_exception_with_what_was_said() {
 }
 
 const WORLDS: &str = r#"
-import http.server, json, sys, threading
+import http.server, json, os, sys, threading
 from regatta.benchmark import Item, McpServer, Reply, Worlds, container
 
 class World:
@@ -231,6 +261,8 @@ command = container("image:1", ["python3", "server.py"], runtime="podman", memor
 assert command[:3] == ["podman", "run", "--rm"] and command[-3:] == ["image:1", "python3", "server.py"]
 assert "--network none --memory 1g --memory-swap 1g" in " ".join(command) and "--cap-drop ALL" in " ".join(command)
 assert "--env" not in command and container("image:1", env={"SEED": 7})[-3:] == ["--env", "SEED=7", "image:1"]
+mounted = container("image:1", files={"/task": "tasks/7"})
+assert mounted[-3:-1] == ["--mount", f"type=bind,source={os.getcwd()}/tasks/7,target=/task,readonly"]
 print("worlds")
 "#;
 

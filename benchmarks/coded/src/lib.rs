@@ -18,5 +18,6 @@ pub use permissions::{CodedRules, Permissions, Start};
 pub use pool::{Pool, PoolLimits};
 pub use protocol::{
     Answer, Ask, AskMessage, AskTool, Asked, Call, Event, ItemOf, Load, Loaded, Next, Persona, Reply, SamplingOf,
-    Score, Scored, SettingOf, Simulate, Tabulate, Tabulated, ToolCallOf, TrialScore, VERSION, Verdict,
+    Score, Scored, Serve, Served, SettingOf, Simulate, Tabulate, Tabulated, ToolCallOf, TrialScore, VERSION, Verdict,
+    WorldCall, WorldOf,
 };

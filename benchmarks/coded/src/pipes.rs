@@ -6,10 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio, read, write};
 
-/// Bytes read at once.
+/// Bytes that there is room for before a read, and whose memory is kept between calls.
 const CHUNK: usize = 64 << 10;
 /// Bytes of standard error that are kept, the last ones.
 const ERRORS_KEPT: usize = 8 << 10;
@@ -19,8 +20,10 @@ pub(crate) struct Pipes {
     stdin: ChildStdin,
     stdout: ChildStdout,
     stderr: ChildStderr,
-    /// Bytes that were read beyond the last returned line.
-    unread: Vec<u8>,
+    /// Bytes that were read: the line of the last exchange, and what came after it.
+    heard: Vec<u8>,
+    /// Length of that line, without its end; `None` until a line was read.
+    line: Option<usize>,
     errors: VecDeque<u8>,
     are_errors_open: bool,
 }
@@ -49,25 +52,41 @@ impl Pipes {
         for pipe in [stdin.as_fd(), stdout.as_fd(), stderr.as_fd()] {
             ioctl_fionbio(pipe, true)?;
         }
-        Ok(Self { stdin, stdout, stderr, unread: Vec::new(), errors: VecDeque::new(), are_errors_open: true })
+        Ok(Self {
+            stdin,
+            stdout,
+            stderr,
+            heard: Vec::new(),
+            line: None,
+            errors: VecDeque::new(),
+            are_errors_open: true,
+        })
     }
 
-    /// Writes `line` and reads a line of at most `bytes_max` bytes, within `time`.
-    pub(crate) fn exchange(&mut self, line: &[u8], time: Duration, bytes_max: usize) -> Result<Vec<u8>, Silence> {
+    /// The line of the last exchange, without its end.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.heard[..self.line.unwrap_or(0)]
+    }
+
+    /// Writes `line` and reads a line of at most `bytes_max` bytes, within `time`; [`Pipes::line`] has it.
+    pub(crate) fn exchange(&mut self, line: &[u8], time: Duration, bytes_max: usize) -> Result<(), Silence> {
         let deadline = Instant::now() + time;
-        let (mut unwritten, mut searched) = (line, 0);
+        if let Some(length) = self.line.take() {
+            self.heard.drain(..=length);
+            self.heard.shrink_to(CHUNK);
+        }
+        // A program that waits for its next call has room for it, so that most lines are written without a look beforehand.
+        let (mut unwritten, mut searched) = (self.hand(line)?, 0);
         loop {
-            if let Some(end) = self.unread[searched..].iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = self.heard[searched..].iter().position(|byte| *byte == b'\n') {
                 let length = searched + end;
                 if length > bytes_max {
                     return Err(Silence::Flood);
                 }
-                let rest = self.unread.split_off(length + 1);
-                let mut found = std::mem::replace(&mut self.unread, rest);
-                found.pop();
-                return Ok(found);
+                self.line = Some(length);
+                return Ok(());
             }
-            searched = self.unread.len();
+            searched = self.heard.len();
             if searched > bytes_max {
                 return Err(Silence::Flood);
             }
@@ -77,21 +96,25 @@ impl Pipes {
             }
             let ready = self.wait(!unwritten.is_empty(), left)?;
             if ready.stdin {
-                match write(&self.stdin, unwritten) {
-                    Ok(written) => unwritten = &unwritten[written..],
-                    // A process that does not read its input may still have answered, or said on standard error why
-                    // it ends.
-                    Err(Errno::PIPE) => unwritten = &[],
-                    Err(Errno::AGAIN | Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
+                unwritten = self.hand(unwritten)?;
             }
             if ready.stderr {
                 self.listen();
             }
-            if ready.stdout && take(self.stdout.as_fd(), &mut self.unread)? == Some(0) {
+            if ready.stdout && take(self.stdout.as_fd(), &mut self.heard)? == Some(0) {
                 return Err(Silence::Closed);
             }
+        }
+    }
+
+    /// Writes as much of `line` as the pipe takes at once, and returns the rest.
+    fn hand<'l>(&self, line: &'l [u8]) -> Result<&'l [u8], Silence> {
+        match write(&self.stdin, line) {
+            Ok(written) => Ok(&line[written..]),
+            // A process that does not read its input may still have answered, or said on standard error why it ends.
+            Err(Errno::PIPE) => Ok(&[]),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(line),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -155,12 +178,9 @@ struct Ready {
 /// Appends the available bytes to `to` and returns their number: 0 at the end of the pipe, `None` if none are
 /// available yet.
 fn take(from: BorrowedFd<'_>, to: &mut Vec<u8>) -> Result<Option<usize>, Errno> {
-    let mut chunk = [0; CHUNK];
-    match read(from, &mut chunk) {
-        Ok(count) => {
-            to.extend_from_slice(&chunk[..count]);
-            Ok(Some(count))
-        }
+    to.reserve(CHUNK);
+    match read(from, spare_capacity(to)) {
+        Ok(count) => Ok(Some(count)),
         Err(Errno::AGAIN | Errno::INTR) => Ok(None),
         Err(error) => Err(error),
     }
@@ -206,7 +226,7 @@ mod tests {
             let mut lines: Vec<&[u8]> = said.split(|byte| *byte == b'\n').collect();
             let unfinished = lines.pop().unwrap_or_default();
             for line in lines {
-                let read = pipes.exchange(b"call\n", PATIENCE, bytes_max);
+                let read = pipes.exchange(b"call\n", PATIENCE, bytes_max).map(|()| pipes.line().to_vec());
                 if line.len() > bytes_max {
                     prop_assert_eq!(read, Err(Silence::Flood));
                     return Ok(());

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::permissions::Start;
 use crate::process::{Bounds, Process, Said, brief};
-use crate::protocol::{Answer, Call, Load, Loaded};
+use crate::protocol::{Answer, Call, Encoded, Load, Loaded};
 use crate::purity::{Sample, difference};
 
 /// Limits that a benchmark declares for its program.
@@ -39,8 +39,10 @@ pub struct Pool {
     /// Answer of the first process to `load`; every other process must give the same.
     loaded: OnceLock<String>,
     state: Mutex<State>,
-    /// Signalled when a process becomes free, or there is room for another.
+    /// Signalled when a process becomes free, or there is room for another: for calls that any process may answer.
     freed: Condvar,
+    /// The same for calls that not every process may answer.
+    freed_for_some: Condvar,
     sample: Sample,
     /// Set once the program was found to be impure; every later call fails with it.
     impure: OnceLock<Failure>,
@@ -52,6 +54,11 @@ struct State {
     /// Number of processes that are idle, busy, or being started.
     alive: usize,
     started: u64,
+    /// Calls that wait for a certain process.
+    choosy: usize,
+    /// Times that a call which waits was woken.
+    #[cfg(test)]
+    woken: u64,
 }
 
 /// Constraint on the process that a call goes to.
@@ -83,6 +90,7 @@ impl Pool {
             loaded: OnceLock::new(),
             state: Mutex::default(),
             freed: Condvar::new(),
+            freed_for_some: Condvar::new(),
             sample: Sample::default(),
             impure: OnceLock::new(),
         };
@@ -109,9 +117,11 @@ impl Pool {
         if let Some(impure) = self.impure.get() {
             return Err(impure.clone());
         }
-        let (said, number) = waiting(|| self.say(call, Wanted::Any))?;
-        if self.sample.takes(call) {
-            self.compare(call, &said, number)?;
+        let unsent = |why| Failure { about: call.about(), why, errors: String::new() };
+        let asked = Encoded::of(call).map_err(unsent)?;
+        let (said, number) = waiting(|| self.say(&asked, Wanted::Any))?;
+        if self.sample.takes(&asked) {
+            self.compare(&asked, &said, number)?;
         }
         match said {
             Said::Answer(answer) => read(call, &answer),
@@ -119,8 +129,8 @@ impl Pool {
         }
     }
 
-    fn compare(&self, call: &Call, said: &Said, number: u64) -> Result<(), Failure> {
-        let again = match waiting(|| self.say(call, Wanted::Another(number))) {
+    fn compare(&self, asked: &Encoded<'_>, said: &Said, number: u64) -> Result<(), Failure> {
+        let again = match waiting(|| self.say(asked, Wanted::Another(number))) {
             Ok((again, _)) => again,
             Err(error) => {
                 // The first answer stands; only the comparison is lost.
@@ -134,12 +144,12 @@ impl Pool {
         let (Said::Answer(first), Said::Answer(second)) = (said, &again) else {
             // What fails once may have failed for reasons of its own, as a server that did not answer. No score comes of a failed call.
             tracing::warn!(
-                call = call.about(),
+                call = asked.call.about(),
                 "a call of a benchmark's program failed in one process, and otherwise in another"
             );
             return Ok(());
         };
-        Err(self.is_impure(call, first, second))
+        Err(self.is_impure(asked.call, first, second))
     }
 
     /// Records that the program is impure, so that nothing is asked any more: earlier answers may be wrong too.
@@ -160,23 +170,23 @@ impl Pool {
 
     /// Has a process answer. If one fails that has answered other calls before, the call is repeated once in a fresh
     /// process, because state left by those calls may have caused the failure.
-    fn say(&self, call: &Call, wanted: Wanted) -> Result<(Said, u64), Failure> {
+    fn say(&self, asked: &Encoded<'_>, wanted: Wanted) -> Result<(Said, u64), Failure> {
         let mut process = self.take(wanted)?;
         let is_used = process.calls > 1;
-        match process.ask(call, self.bounds(call)) {
+        match process.ask(&asked.json, self.bounds(asked.call)) {
             Ok(said) => {
                 let number = process.number;
                 self.give_back(process);
                 Ok((said, number))
             }
             Err(why) => {
-                let failure = Failure { about: call.about(), why, errors: process.end() };
+                let failure = Failure { about: asked.call.about(), why, errors: process.end() };
                 self.is_gone();
                 if !is_used {
                     return Err(failure);
                 }
                 tracing::warn!(error = %failure, "a process of a benchmark's program failed; the call is repeated in a fresh one");
-                self.say(call, Wanted::Fresh)
+                self.say(asked, Wanted::Fresh)
             }
         }
     }
@@ -184,7 +194,7 @@ impl Pool {
     const fn bounds(&self, call: &Call) -> Bounds {
         let time = match call {
             Call::Load(_) | Call::Tabulate(_) => self.limits.load,
-            Call::Next(_) | Call::Score(_) | Call::Simulate(_) => self.limits.call,
+            Call::Next(_) | Call::Score(_) | Call::Simulate(_) | Call::Serve(_) => self.limits.call,
         };
         Bounds { time, bytes_max: self.limits.answer_bytes }
     }
@@ -211,19 +221,48 @@ impl Pool {
                 state.started += 1;
                 break state.started;
             }
-            state = self.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.wait(state, wanted);
+            #[cfg(test)]
+            {
+                state.woken += 1;
+            }
         };
         drop(state);
         drop(replaced);
         self.begin(number).inspect_err(|_| self.is_gone())
     }
 
+    /// Waits until a process becomes free, or there is room for another.
+    fn wait<'s>(&self, mut state: MutexGuard<'s, State>, wanted: Wanted) -> MutexGuard<'s, State> {
+        match wanted {
+            Wanted::Any => self.freed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            Wanted::Fresh | Wanted::Another(_) => {
+                state.choosy += 1;
+                let mut state = self.freed_for_some.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.choosy -= 1;
+                state
+            }
+        }
+    }
+
+    /// Wakes a call that waits. One is enough where any process will do: a simulation has as many calls wait as it has sessions, and each
+    /// wakes the next when it is done. Of those that want a certain process all look, since no one else knows which it is.
+    fn wake(&self, state: MutexGuard<'_, State>) {
+        let choosy = state.choosy;
+        drop(state);
+        if choosy > 0 {
+            self.freed_for_some.notify_all();
+        }
+        self.freed.notify_one();
+    }
+
     /// Starts a process and has it load.
     fn begin(&self, number: u64) -> Result<Process, Failure> {
         let failed = |why, errors| Failure { about: self.load.about(), why, errors };
+        let asked = Encoded::of(&self.load).map_err(|why| failed(why, String::new()))?;
         let mut process =
             Process::start(number, &self.start, self.folder.path()).map_err(|why| failed(why, String::new()))?;
-        let said = match process.ask(&self.load, self.bounds(&self.load)) {
+        let said = match process.ask(&asked.json, self.bounds(&self.load)) {
             Ok(Said::Answer(said)) => said,
             Ok(Said::Error(why)) | Err(why) => return Err(failed(why, process.end())),
         };
@@ -232,16 +271,15 @@ impl Pool {
     }
 
     fn give_back(&self, process: Process) {
-        self.locked().idle.push(process);
-        // The waiting threads may want different processes, so all are woken.
-        self.freed.notify_all();
+        let mut state = self.locked();
+        state.idle.push(process);
+        self.wake(state);
     }
 
     fn is_gone(&self) {
         let mut state = self.locked();
         state.alive = state.alive.saturating_sub(1);
-        drop(state);
-        self.freed.notify_all();
+        self.wake(state);
     }
 
     /// Number of processes that were started so far.

@@ -16,13 +16,15 @@ use serde_json::value::RawValue;
 
 use crate::permissions::Start;
 use crate::pipes::{Pipes, Silence, pause};
-use crate::protocol::{Call, Envelope, Message, VERSION};
+use crate::protocol::{Envelope, VERSION, write_line};
 
 /// Time that a process which closed its output gets to end by itself.
 const ENDING: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Bytes that are quoted of a line that is not a valid answer.
 const QUOTED_MAX: usize = 120;
+/// Bytes of the last call's line whose memory is kept for the next one.
+const LINE_KEPT: usize = 64 << 10;
 /// Characters that are told of an error about an answer, which may quote any part of it.
 const PROBLEM_MAX: usize = 300;
 
@@ -54,6 +56,8 @@ pub(crate) struct Process {
     home: Home,
     /// Number of calls that were sent.
     pub(crate) calls: u64,
+    /// The last call's line, for its memory.
+    line: Vec<u8>,
     is_over: bool,
 }
 
@@ -96,20 +100,20 @@ impl Process {
             return Err(format!("failed to start {}: it has no pipes", start.command[0]));
         };
         let pipes = Pipes::new(stdin, stdout, stderr).map_err(failed)?;
-        Ok(Self { number, child, group, cgroup, pipes, home, calls: 0, is_over: false })
+        Ok(Self { number, child, group, cgroup, pipes, home, calls: 0, line: Vec::new(), is_over: false })
     }
 
-    /// Sends `call` and waits for the answer.
+    /// Sends the call with this `json` and waits for the answer.
     ///
     /// # Errors
     /// If no valid answer comes; the process cannot be used any more.
-    pub(crate) fn ask(&mut self, call: &Call, bounds: Bounds) -> Result<Said, String> {
+    pub(crate) fn ask(&mut self, json: &[u8], bounds: Bounds) -> Result<Said, String> {
         self.calls += 1;
-        let message = Message { v: VERSION, id: self.calls, call };
-        let mut line = serde_json::to_vec(&message).map_err(|error| format!("failed to write the call: {error}"))?;
-        line.push(b'\n');
-        match self.pipes.exchange(&line, bounds.time, bounds.bytes_max) {
-            Ok(line) => said(&line, self.calls),
+        self.line.clear();
+        self.line.shrink_to(LINE_KEPT);
+        write_line(&mut self.line, self.calls, json);
+        match self.pipes.exchange(&self.line, bounds.time, bounds.bytes_max) {
+            Ok(()) => said(self.pipes.line(), self.calls),
             Err(Silence::Closed) => Err(self.ended()),
             Err(Silence::Late) => Err(format!("no answer came within {} s", bounds.time.as_secs_f64())),
             Err(Silence::Flood) => Err(format!("its answer has more than {} bytes", bounds.bytes_max)),

@@ -1,6 +1,8 @@
 //! The protocol: one line of JSON a message, one answer for each call, in turn. `protocol.schema.json` is made from these types.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -23,11 +25,13 @@ pub enum Call {
     Tabulate(Tabulate),
     /// The reply of a simulated model; of programs that say that they have it.
     Simulate(Simulate),
+    /// A session's world with tools; of programs that say that they have it.
+    Serve(Serve),
 }
 
 /// A call as it is sent.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg(test)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Message<'a> {
     /// [`VERSION`].
     pub(crate) v: u32,
@@ -36,6 +40,32 @@ pub(crate) struct Message<'a> {
     /// The call.
     #[serde(flatten)]
     pub(crate) call: &'a Call,
+}
+
+/// A call with its JSON, which is made once, however many processes are asked.
+#[derive(Debug)]
+pub(crate) struct Encoded<'c> {
+    pub(crate) call: &'c Call,
+    pub(crate) json: Vec<u8>,
+}
+
+impl<'c> Encoded<'c> {
+    /// Writes `call` as JSON.
+    ///
+    /// # Errors
+    /// In words, if it cannot be written.
+    pub(crate) fn of(call: &'c Call) -> Result<Self, String> {
+        let json = serde_json::to_vec(call).map_err(|error| format!("failed to write the call: {error}"))?;
+        Ok(Self { call, json })
+    }
+}
+
+/// Appends the line that sends the call with this `json` as number `id`.
+pub(crate) fn write_line(line: &mut Vec<u8>, id: u64, json: &[u8]) {
+    line.extend_from_slice(format!("{{\"v\":{VERSION},\"id\":{id},").as_bytes());
+    // The fields of the message stand before those of the call, in the same object.
+    line.extend_from_slice(json.strip_prefix(b"{").unwrap_or(json));
+    line.push(b'\n');
 }
 
 /// Reads the data.
@@ -75,11 +105,14 @@ pub struct Next {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Event {
     /// Role that replied: `agent`, `user` or `environment`.
-    pub role: String,
+    pub role: &'static str,
     /// The text; `null` where there is none.
-    pub text: Option<String>,
+    pub text: Option<Arc<str>>,
     /// Calls of tools, in order.
     pub tool_calls: Vec<ToolCallOf>,
+    /// Results of these calls, of programs that `serve`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<String>,
 }
 
 /// A call of a tool.
@@ -88,11 +121,11 @@ pub struct Event {
 #[serde(deny_unknown_fields)]
 pub struct ToolCallOf {
     /// Id of the call, unique in the session.
-    pub id: String,
+    pub id: Arc<str>,
     /// Name of the tool.
-    pub name: String,
+    pub name: Arc<str>,
     /// Arguments as the model wrote them: mostly, but not always, JSON.
-    pub arguments: String,
+    pub arguments: Arc<str>,
 }
 
 /// A session that is over.
@@ -107,6 +140,19 @@ pub struct Score {
     pub transcript: Vec<Event>,
     /// Replies of judges that are known, of the questions asked before.
     pub verdicts: Vec<Verdict>,
+    /// The session's world when it was over, of programs that `serve`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub world: Option<Arc<WorldOf>>,
+}
+
+/// A world that a session has left behind.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldOf {
+    /// Seed that it was drawn by, in 0..2^32.
+    pub seed: u32,
+    /// State that `serve` gave.
+    pub snapshot: Value,
 }
 
 /// Replies of judges to a question.
@@ -166,6 +212,34 @@ pub enum Persona {
     Noisy(f64),
 }
 
+/// A session's world with tools: a fresh one, drawn by its seed, that has been given these calls in turn.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Serve {
+    /// Id of the item.
+    pub item: String,
+    /// Setting of the session.
+    pub setting: SettingOf,
+    /// Seed of all chance in the world, in 0..2^32: the same in every session of the item.
+    pub seed: u32,
+    /// Calls of its tools so far, in order; none is the world as it begins.
+    pub calls: Vec<WorldCall>,
+    /// `true` if the state is asked for.
+    pub snapshot: bool,
+}
+
+/// A call of a tool of a world.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WorldCall {
+    /// Role whose model calls: `agent`, `user` or `environment`.
+    pub role: &'static str,
+    /// Name of the tool.
+    pub name: Arc<str>,
+    /// Arguments as the model wrote them: mostly, but not always, JSON.
+    pub arguments: Arc<str>,
+}
+
 /// An answer as it is read: with `answer`, or with `error`.
 #[derive(Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -194,7 +268,7 @@ pub trait Answer: for<'a> Deserialize<'a> {}
 pub struct Loaded {
     /// Items, in their order.
     pub items: Vec<ItemOf>,
-    /// Of `tabulate` and `simulate` those that it has.
+    /// Of `tabulate`, `simulate` and `serve` those that it has.
     #[serde(default)]
     pub functions: Vec<String>,
 }
@@ -266,10 +340,10 @@ fn agent() -> String {
 #[serde(deny_unknown_fields)]
 pub struct AskMessage {
     /// `system`, `user`, `assistant` or `tool`.
-    pub role: String,
+    pub role: Cow<'static, str>,
     /// The text.
     #[serde(default)]
-    pub content: String,
+    pub content: Arc<str>,
     /// Images before the text, of `user` messages: paths of files of the folder.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<String>,
@@ -278,7 +352,7 @@ pub struct AskMessage {
     pub tool_calls: Vec<ToolCallOf>,
     /// The call that this message is the result of; of `tool` messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call_id: Option<String>,
+    pub tool_call_id: Option<Arc<str>>,
 }
 
 /// A function that a model may call.
@@ -322,6 +396,9 @@ pub struct Scored {
     /// Prompts for judges, instead of values; the session is scored again with their replies.
     #[serde(default)]
     pub questions: Vec<String>,
+    /// Images that judges see before each of these prompts: paths of files of the folder.
+    #[serde(default)]
+    pub images: Vec<String>,
 }
 impl Answer for Scored {}
 
@@ -349,6 +426,22 @@ pub struct Reply {
 }
 impl Answer for Reply {}
 
+/// A world after its calls.
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Served {
+    /// Tools of each role that has any; its requests have them after those of `ask`.
+    #[serde(default)]
+    pub tools: BTreeMap<String, Vec<AskTool>>,
+    /// Result of each call, as the model is told it.
+    pub results: Vec<String>,
+    /// The state, anything; where it was asked for.
+    #[serde(default)]
+    pub snapshot: Value,
+}
+impl Answer for Served {}
+
 impl Call {
     /// Name of the function.
     #[must_use]
@@ -359,6 +452,7 @@ impl Call {
             Self::Score(_) => "score",
             Self::Tabulate(_) => "tabulate",
             Self::Simulate(_) => "simulate",
+            Self::Serve(_) => "serve",
         }
     }
 
@@ -369,9 +463,28 @@ impl Call {
             Self::Load(_) | Self::Tabulate(_) => self.name().to_owned(),
             Self::Next(Next { item, setting, .. })
             | Self::Score(Score { item, setting, .. })
-            | Self::Simulate(Simulate { item, setting, .. }) => {
+            | Self::Simulate(Simulate { item, setting, .. })
+            | Self::Serve(Serve { item, setting, .. }) => {
                 format!("{} of item {item} in {}", self.name(), setting.name)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_is_encoded_once_is_sent_as_its_message_says() {
+        let setting = SettingOf { name: "default".to_owned(), values: serde_json::Map::new() };
+        let tool_calls =
+            vec![ToolCallOf { id: "1".into(), name: "look_up".into(), arguments: "{\"parcel\":\"é\"}".into() }];
+        let transcript = vec![Event { role: "agent", text: None, tool_calls, results: Vec::new() }];
+        let call = Call::Next(Next { item: "a".to_owned(), setting, transcript });
+        let mut line = b"x".to_vec();
+        write_line(&mut line, 7, &Encoded::of(&call).unwrap().json);
+        let message = serde_json::to_string(&Message { v: VERSION, id: 7, call: &call }).unwrap();
+        assert_eq!(String::from_utf8(line).unwrap(), format!("x{message}\n"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use regatta_proto::Digest;
 
-use crate::protocol::Call;
+use crate::protocol::Encoded;
 
 /// Number of first calls of each function that are all repeated.
 const FIRST: u32 = 3;
@@ -17,24 +17,21 @@ const ONE_IN: u8 = 32;
 pub(crate) struct Sample(Mutex<BTreeMap<&'static str, u32>>);
 
 impl Sample {
-    /// Returns `true` if `call` is to be repeated. After the first calls of a function this depends on the call
+    /// Returns `true` if `asked` is to be repeated. After the first calls of a function this depends on the call
     /// alone, so that a difference can be reproduced.
-    pub(crate) fn takes(&self, call: &Call) -> bool {
+    pub(crate) fn takes(&self, asked: &Encoded<'_>) -> bool {
         let so_far = {
             let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let count = counts.entry(call.name()).or_default();
+            let count = counts.entry(asked.call.name()).or_default();
             *count = count.saturating_add(1);
             *count
         };
-        so_far <= FIRST || is_drawn(call)
+        so_far <= FIRST || is_drawn(&asked.json)
     }
 }
 
-fn is_drawn(call: &Call) -> bool {
-    // A call consists of texts and numbers, so it can always be serialised; one that could not be could not be sent
-    // either.
-    let Ok(bytes) = serde_json::to_vec(call) else { return false };
-    let digest = Digest::of_parts([b"coded/purity".as_slice(), &bytes]);
+fn is_drawn(json: &[u8]) -> bool {
+    let digest = Digest::of_parts([b"coded/purity".as_slice(), json]);
     digest.bytes()[0].is_multiple_of(ONE_IN)
 }
 

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use regatta_benchmarks::source_location::SourceLocation;
 use regatta_benchmarks::{DataError, Picture};
-use regatta_proto::{ChatMessage, FileSet, Image, Transcript, binary_size};
+use regatta_proto::{ChatMessage, Digest, FileSet, Image, Transcript, binary_size};
 use serde_json::Value;
 
 use crate::data::{self, Record, Split, Splits};
-use crate::definition::{Definition, Source, Turn};
+use crate::definition::{Definition, Scorer, Source, Turn};
 use crate::rendering::render;
 use crate::session::variables;
 use crate::setting::{Choice, grid};
@@ -188,7 +188,7 @@ enum Naming<'d> {
     Column(&'d str),
 }
 
-/// Parts of the prompt and of its examples that name images: place in the file, split whose records they are about, names.
+/// Parts of the prompt, of its examples and of judges' prompts that name images: place in the file, split whose records they are about, names.
 fn namings<'d>(source: &Source, definition: &'d Definition) -> Result<Vec<(String, &'d str, Naming<'d>)>, DataError> {
     let prompt = &definition.prompt;
     let examples = prompt.few_shot.iter();
@@ -212,6 +212,14 @@ fn namings<'d>(source: &Source, definition: &'d Definition) -> Result<Vec<(Strin
                 }
                 Turn::User(_) | Turn::Assistant(_) => {}
             }
+        }
+    }
+    for (name, scorer) in definition.scorers.iter() {
+        if let Scorer::Judge(spec) = scorer
+            && let Some(template) = &spec.images
+        {
+            let field = format!("scorers.{name}.judge.images");
+            namings.push((field, definition.items.split.as_str(), Naming::Template(template)));
         }
     }
     Ok(namings)
@@ -245,6 +253,11 @@ pub(crate) fn too_many(messages: &[ChatMessage]) -> Option<String> {
         return Some(format!("has images of {bytes} in one conversation, at most {most} are sent; make them smaller"));
     }
     None
+}
+
+/// The image with this digest.
+pub(crate) fn of_digest(images: &Images, digest: &Digest) -> Option<Image> {
+    images.values().find(|image| image.digest == *digest).cloned()
 }
 
 /// Pictures of the images that models were shown in a session, each once.

@@ -9,8 +9,8 @@ use regatta_benchmarks::{
     Verdicts, delegated,
 };
 use regatta_proto::{
-    ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Tool,
-    Transcript,
+    ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemIndex, Question, Reply, Role, SessionSeed, Setting,
+    Tool, Transcript,
 };
 
 use crate::data::{self, Split, Splits};
@@ -65,7 +65,7 @@ impl Loaded {
         let grid = grid(&source, &definition.settings)?;
         let images = images::read(&source, &definition, &splits, &grid, files)?;
         let tools = tools::tools(&source, &definition, split)?;
-        let scorers = prepare(&source, &definition, split, &items.items)?;
+        let scorers = prepare(&source, &definition, split, &items.items, &images)?;
         let metrics = tables::metrics(&source, &definition.metrics, &scorers.scorers)?;
         check_names(&source, &scorers)?;
         let right = simulate::right_replies(&source, &definition, split, &scorers)?;
@@ -256,6 +256,10 @@ impl Suite for Loaded {
 
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.scorers.is_judged(value)
+    }
+
+    fn image(&self, digest: &Digest) -> Option<Image> {
+        images::of_digest(&self.images, digest)
     }
 
     fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {

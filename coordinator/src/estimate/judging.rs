@@ -7,12 +7,12 @@ use std::ops::AddAssign;
 use regatta_benchmarks::{Persona, Scoring, Suite, Verdicts};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    BATCH, BenchmarkLock, Cell, Circumstances, Digest, EndpointKind, EndpointSpec, ItemIndex, Judge, Lane, ModelSpec,
-    Money, Question, SessionSeed, SweepLock, Transcript, Usage, Verdict,
+    BATCH, BenchmarkLock, Cell, ChatRequest, Circumstances, Digest, EndpointKind, EndpointSpec, ItemIndex, Judge, Lane,
+    ModelSpec, Money, Question, Sampling, SessionSeed, SweepLock, Transcript, Usage, Verdict,
 };
 use serde::Serialize;
 
-use super::{BYTES_A_TOKEN, OUTPUT_TOKENS_MAX, play};
+use super::{BYTES_A_TOKEN, OUTPUT_TOKENS_MAX, TOKENS_AN_IMAGE, play};
 
 /// Personas that play the sessions: gold leaves nothing to judge in some benchmarks, noise nothing in others. What is asked more counts.
 const PERSONAS: [Persona; 2] = [Persona::Oracle, Persona::Noisy(0.5)];
@@ -48,6 +48,7 @@ impl JudgeCalls {
     pub fn of(question: &Question, to: &ModelSpec, lock: &SweepLock, reply_bytes: Option<u64>) -> Self {
         let endpoint = lock.endpoints.get(&to.id.endpoint);
         let prompt = prompt_bytes(question);
+        let (images, image_tokens_max) = images(question);
         let (reply, most, tries) = match question {
             Question::Similarity { .. } => (0, 0, 1),
             Question::Judgement { replies_max, .. } => {
@@ -55,8 +56,11 @@ impl JudgeCalls {
                 (reply_bytes.unwrap_or(REPLY_BYTES), most, u64::from((*replies_max).max(1)))
             }
         };
-        let usage =
-            Usage { input: prompt.div_ceil(BYTES_A_TOKEN), output: reply.div_ceil(BYTES_A_TOKEN), ..Usage::default() };
+        let usage = Usage {
+            input: prompt.div_ceil(BYTES_A_TOKEN) + images * TOKENS_AN_IMAGE,
+            output: reply.div_ceil(BYTES_A_TOKEN),
+            ..Usage::default()
+        };
         let is_free = endpoint.is_some_and(|endpoint| is_free(endpoint.kind));
         let price = if is_free { None } else { lock.judge(&to.id).and_then(|judge| judge.price) };
         let free = is_free.then_some(Money::ZERO);
@@ -66,7 +70,9 @@ impl JudgeCalls {
             input_tokens: usage.input,
             output_tokens: usage.output,
             cost: price.as_ref().map_or(free, |price| price.cost(&usage, &circumstances)),
-            at_most: price.map(|price| Money(price.at_most(prompt, most).0.saturating_mul(tries))).or(free),
+            at_most: price
+                .map(|price| Money(price.at_most(prompt + image_tokens_max, most).0.saturating_mul(tries)))
+                .or(free),
         }
     }
 }
@@ -96,6 +102,17 @@ fn prompt_bytes(question: &Question) -> u64 {
         Question::Similarity { left, right } => left.iter().chain(right).map(|text| text.len() as u64).sum(),
         Question::Judgement { before, prompt, .. } => {
             before.iter().map(|message| message.content.len() as u64).sum::<u64>() + prompt.len() as u64
+        }
+    }
+}
+
+/// Number of the images that a judge is shown, and the most tokens that providers count for them.
+fn images(question: &Question) -> (u64, u64) {
+    match question {
+        Question::Similarity { .. } => (0, 0),
+        Question::Judgement { before, .. } => {
+            let request = ChatRequest::new(before.clone(), Sampling::default());
+            (request.images().count() as u64, request.media_tokens())
         }
     }
 }
@@ -195,5 +212,30 @@ struct Guesses(HashMap<Digest, Verdict>);
 impl Verdicts for Guesses {
     fn answer(&self, question: &Question) -> Option<Verdict> {
         self.0.get(&question.digest()).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use regatta_proto::{ChatMessage, ChatRole, Image};
+
+    use super::*;
+
+    #[test]
+    fn an_image_that_a_judge_is_shown_counts_as_one_that_a_model_is_shown() {
+        let question = |images: Vec<Image>| Question::Judgement {
+            kind: "rubric".to_owned(),
+            about: Vec::new(),
+            before: vec![ChatMessage { images, ..ChatMessage::new(ChatRole::User, "Look.") }],
+            prompt: "Is it right?".to_owned(),
+            swapped: None,
+            accept: Vec::new(),
+            replies_max: 1,
+        };
+        let image = Image::of_base64("iVBORw0KGgo=").unwrap();
+        let shown = question(vec![image.clone(), image]);
+        assert_eq!(images(&shown), (2, 100_000));
+        assert_eq!(prompt_bytes(&shown), prompt_bytes(&question(Vec::new())), "the file is no text");
+        assert_eq!(images(&question(Vec::new())), (0, 0));
     }
 }

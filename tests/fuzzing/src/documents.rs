@@ -1,7 +1,7 @@
 //! Documents of people and of other processes: specs, policies, schedules, messages of queues, segments of transcripts, ids and tokens.
 
 use regatta_catalog::{read_segment, segment_lines};
-use regatta_coded::{Asked, Loaded, Scored, Tabulated};
+use regatta_coded::{Asked, Loaded, Scored, Served, Tabulated};
 use regatta_coordinator::{
     Baseline, BudgetChange, CatchUp, GcRequest, QuotaRequest, Resumption, ScheduleSpec, Submission, TokenRequest,
     VerdictsRequest,
@@ -156,4 +156,5 @@ fn coded(line: &[u8]) {
     let _ = serde_json::from_slice::<Asked>(line);
     let _ = serde_json::from_slice::<Scored>(line);
     let _ = serde_json::from_slice::<Tabulated>(line);
+    let _ = serde_json::from_slice::<Served>(line);
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::protocol::{Asked, Event, Next, SettingOf};
+use crate::protocol::{Asked, Event, Next, Serve, Served, SettingOf, WorldCall};
 use crate::{Permissions, Start};
 
 use super::*;
@@ -49,7 +49,8 @@ fn pool_of(body: &str) -> Pool {
 
 fn next(item: &str) -> Call {
     let setting = SettingOf { name: "default".to_owned(), values: serde_json::Map::new() };
-    let transcript = vec![Event { role: "agent".to_owned(), text: Some("hello".to_owned()), tool_calls: Vec::new() }];
+    let said = Event { role: "agent", text: Some("hello".into()), tool_calls: Vec::new(), results: Vec::new() };
+    let transcript = vec![said];
     Call::Next(Next { item: item.to_owned(), setting, transcript })
 }
 
@@ -83,6 +84,22 @@ fn calls_at_the_same_time_are_answered_by_as_many_processes_as_there_may_be() {
 }
 
 #[test]
+fn a_process_that_becomes_free_wakes_no_more_calls_than_it_can_answer() {
+    const THREADS: u64 = 16;
+    const CALLS: u64 = 50;
+    let pool = pool_of(r#"say '{"done":true}'"#);
+    std::thread::scope(|scope| {
+        for thread in 0..THREADS {
+            let pool = &pool;
+            scope.spawn(move || (0..CALLS).for_each(|item| assert!(ask(pool, &format!("{thread}.{item}")).is_ok())));
+        }
+    });
+    // Those that are compared wake some that want a certain process.
+    let woken = pool.locked().woken;
+    assert!(woken < 2 * THREADS * CALLS, "{woken} calls were woken");
+}
+
+#[test]
 fn a_process_that_answers_otherwise_than_another_stops_everything_and_the_call_is_named() {
     let pool = pool_of(r#"say "{\"unfit\":\"$$\"}""#);
     let said = refused(&pool, "a");
@@ -97,6 +114,25 @@ fn one_that_depends_on_earlier_calls_is_not_pure_either() {
     let pool = pool_of(r#"say "{\"unfit\":\"$n\"}""#);
     let said: Vec<_> = (0..200).map(|item| ask(&pool, &item.to_string())).collect();
     assert!(said.iter().any(Result::is_err));
+}
+
+#[test]
+fn a_world_that_is_not_the_same_for_the_same_calls_is_not_pure() {
+    let serve = |pool: &Pool| {
+        let setting = SettingOf { name: "default".to_owned(), values: serde_json::Map::new() };
+        let calls = vec![WorldCall { role: "user", name: "press".into(), arguments: "{}".into() }];
+        pool.ask::<Served>(&Call::Serve(Serve { item: "a".to_owned(), setting, seed: 7, calls, snapshot: true }))
+    };
+    let same = pool_of(
+        r#"case "$line" in
+           *'"seed":7,"calls":[{"role":"user","name":"press","arguments":"{}"}],"snapshot":true}') say '{"results":["on"],"snapshot":[1]}' ;;
+           esac"#,
+    );
+    let served = serve(&same).unwrap();
+    assert_eq!((served.results, served.snapshot), (vec!["on".to_owned()], json!([1])));
+    assert!(served.tools.is_empty());
+    let failure = serve(&pool_of(r#"say "{\"results\":[\"$$\"]}""#)).unwrap_err();
+    assert!(failure.to_string().starts_with("serve of item a in default: the program is not pure"), "{failure}");
 }
 
 #[test]
@@ -262,6 +298,7 @@ fn the_protocol_is_as_it_is_published() {
         score: crate::Scored,
         tabulate: crate::Tabulated,
         simulate: crate::Reply,
+        serve: Served,
     }
     let schema = schemars::schema_for!(Protocol);
     let mut document = serde_json::to_value(&schema).unwrap();

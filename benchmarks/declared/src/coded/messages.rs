@@ -1,5 +1,6 @@
 //! Between the transcripts and requests of sessions and the messages of the protocol.
 
+use std::borrow::Cow;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use regatta_proto::{ChatMessage, ChatRequest, ChatRole, Image, Reply, Role, Samp
 use serde_json::Value;
 
 use crate::images::{IMAGE_BYTES_MAX, Images, too_many};
+use crate::scoring::shown;
 
 /// Most messages of a request.
 const MESSAGES_MAX: usize = 10_000;
@@ -18,9 +20,10 @@ const TOOLS_MAX: usize = 1_000;
 /// The replies of a session, which is all that a program sees of it.
 pub(super) fn replies(transcript: &Transcript) -> Vec<Said> {
     let said = |role: Role, reply: &Reply| Said {
-        role: role.to_string(),
-        text: reply.text.as_deref().map(str::to_owned),
+        role: role.as_str(),
+        text: reply.text.clone(),
         tool_calls: reply.tool_calls.iter().map(call_of).collect(),
+        results: Vec::new(),
     };
     delegated::turns(transcript).iter().map(|turn| said(turn.role, &turn.reply)).collect()
 }
@@ -72,7 +75,7 @@ fn checked(sampling: regatta_coded::SamplingOf) -> Result<Sampling, String> {
 
 fn message(asked: AskMessage, images: &Images) -> Result<ChatMessage, String> {
     let AskMessage { role, content, images: shown, tool_calls, tool_call_id } = asked;
-    let role = match role.as_str() {
+    let role = match &*role {
         "system" => ChatRole::System,
         "user" => ChatRole::User,
         "assistant" => ChatRole::Assistant,
@@ -88,6 +91,19 @@ fn message(asked: AskMessage, images: &Images) -> Result<ChatMessage, String> {
     if role != ChatRole::User && !shown.is_empty() {
         return Err("messages of the user alone have `images`".to_owned());
     }
+    Ok(ChatMessage {
+        images: at_paths(&shown, images)?,
+        tool_calls: tool_calls.into_iter().map(call).collect(),
+        tool_call_id,
+        ..ChatMessage::new(role, content)
+    })
+}
+
+/// The images at these paths of the folder.
+///
+/// # Errors
+/// In words, when there is none at one of them.
+fn at_paths(paths: &[String], images: &Images) -> Result<Vec<Image>, String> {
     let image = |path: &String| {
         let none = || {
             format!(
@@ -96,12 +112,19 @@ fn message(asked: AskMessage, images: &Images) -> Result<ChatMessage, String> {
         };
         images.get(path).cloned().ok_or_else(none)
     };
-    Ok(ChatMessage {
-        images: shown.iter().map(image).collect::<Result<_, _>>()?,
-        tool_calls: tool_calls.into_iter().map(call).collect(),
-        tool_call_id: tool_call_id.map(Arc::from),
-        ..ChatMessage::new(role, content)
-    })
+    paths.iter().map(image).collect()
+}
+
+/// The message that shows judges the images at these paths; `None` where there are none.
+///
+/// # Errors
+/// In words, when it cannot be sent.
+pub(super) fn shown_to_judges(paths: &[String], images: &Images) -> Result<Option<ChatMessage>, String> {
+    let message = shown(at_paths(paths, images)?);
+    match too_many(message.as_slice()) {
+        Some(problem) => Err(problem),
+        None => Ok(message),
+    }
 }
 
 fn tool(asked: AskTool) -> Tool {
@@ -110,24 +133,34 @@ fn tool(asked: AskTool) -> Tool {
 }
 
 fn call(of: ToolCallOf) -> ToolCall {
-    ToolCall { id: of.id.into(), name: of.name.into(), arguments: of.arguments.into() }
+    ToolCall { id: of.id, name: of.name, arguments: of.arguments }
 }
 
 fn call_of(call: &ToolCall) -> ToolCallOf {
-    ToolCallOf { id: call.id.to_string(), name: call.name.to_string(), arguments: call.arguments.to_string() }
+    ToolCallOf { id: Arc::clone(&call.id), name: Arc::clone(&call.name), arguments: Arc::clone(&call.arguments) }
 }
 
 /// Messages of a request, as a simulated model sees them.
 pub(super) fn messages_of(request: &ChatRequest, images: &Images) -> Vec<AskMessage> {
     let path = |shown: &Image| images.iter().find(|(_, image)| *image == shown).map(|(path, _)| path.clone());
     let messages = request.messages.iter().map(|message| AskMessage {
-        role: format!("{:?}", message.role).to_lowercase(),
-        content: message.content.to_string(),
+        role: Cow::Borrowed(name_of(message.role)),
+        content: Arc::clone(&message.content),
         images: message.images.iter().filter_map(path).collect(),
         tool_calls: message.tool_calls.iter().map(call_of).collect(),
-        tool_call_id: message.tool_call_id.as_deref().map(str::to_owned),
+        tool_call_id: message.tool_call_id.clone(),
     });
     messages.collect()
+}
+
+/// Name of a message's role, as [`message`] reads it.
+const fn name_of(role: ChatRole) -> &'static str {
+    match role {
+        ChatRole::System => "system",
+        ChatRole::User => "user",
+        ChatRole::Assistant => "assistant",
+        ChatRole::Tool => "tool",
+    }
 }
 
 /// Reply of a simulated model.

@@ -5,6 +5,7 @@ mod messages;
 mod opening;
 mod scores;
 mod suite;
+mod world;
 
 use regatta_benchmarks::DataError;
 

@@ -57,7 +57,7 @@ fn of_value(metric: Metric, spec: &ValueSpec) -> Metric {
 /// # Errors
 /// In words, when a value is missing, is not declared, or is outside of its range.
 pub(super) fn score(declared: &Named<ValueSpec>, scored: Scored) -> Result<Score, String> {
-    let Scored { values, detail, questions: _ } = scored;
+    let Scored { values, detail, questions: _, images: _ } = scored;
     for (name, spec) in declared.iter() {
         let (low, high) = spec.range;
         match values.get(name.as_str()) {

@@ -9,19 +9,20 @@ use regatta_benchmarks::{
     Verdicts, delegated,
 };
 use regatta_coded::{
-    Answer, Asked, Call, Failure, Next, Permissions, Persona as Player, Pool, Reply as Simulated, Score, Scored,
-    Simulate, Tabulate, Tabulated, TrialScore, Verdict as Known,
+    Answer, Asked, Call, Event as Said, Failure, Next, Permissions, Persona as Player, Pool, Reply as Simulated, Score,
+    Scored, Serve, Served, Simulate, Tabulate, Tabulated, TrialScore, Verdict as Known, WorldOf,
 };
 use regatta_proto::{
-    BenchmarkFailed, ChatRequest, ChatRole, Digest, Evaluator, FileSet, ItemId, ItemIndex, Question, Reply, Role,
-    SessionSeed, Setting, Transcript, Verdict,
+    BenchmarkFailed, ChatMessage, ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemId, ItemIndex,
+    Question, Reply, Role, SessionSeed, Setting, Transcript, Verdict,
 };
 use serde_json::json;
 
 use super::items::{CodedItems, items};
-use super::messages::{messages_of, replies, reply, request};
+use super::messages::{messages_of, replies, reply, request, shown_to_judges};
 use super::opening::{open, roles, setting_of};
 use super::scores::{metrics, score};
+use super::world;
 use crate::definition::{Coded, Source};
 use crate::images::{self, Images};
 use crate::items::{position, select};
@@ -34,6 +35,8 @@ const ROUNDS_MAX: usize = 16;
 const QUESTIONS_MAX: usize = 1_000;
 /// Items whose first question is learned, to recognise their sessions by it.
 const RECOGNISED_MAX: usize = 100_000;
+/// Functions that a program may have, beside those that every program has.
+const FUNCTIONS: [&str; 3] = ["tabulate", "simulate", "serve"];
 /// Kind of all questions to judges.
 const KIND: &str = "coded";
 
@@ -47,6 +50,7 @@ pub(crate) struct CodedSuite {
     metrics: Vec<Metric>,
     tabulates: bool,
     simulates: bool,
+    serves: bool,
     pool: Pool,
     /// Items by the first question of their sessions, in the default setting; learned when somebody asks.
     asked: OnceLock<HashMap<Digest, ItemIndex>>,
@@ -67,10 +71,10 @@ impl CodedSuite {
         let images = images::of_folder(files);
         let (pool, loaded) = open(&source, &definition, &grid, permissions, files)?;
         let has = |function: &str| loaded.functions.iter().any(|name| name == function);
-        let (tabulates, simulates) = (has("tabulate"), has("simulate"));
-        if let Some(other) = loaded.functions.iter().find(|name| !matches!(name.as_str(), "tabulate" | "simulate")) {
+        let [tabulates, simulates, serves] = FUNCTIONS.map(has);
+        if let Some(other) = loaded.functions.iter().find(|name| !FUNCTIONS.contains(&name.as_str())) {
             let problem =
-                format!("load: names the function {other:?}; those that it may have are tabulate and simulate");
+                format!("load: names the function {other:?}; those that it may have are tabulate, simulate and serve");
             return Err(source.problem("program", problem));
         }
         let items = items(&source, &definition.values, loaded.items)?;
@@ -83,6 +87,7 @@ impl CodedSuite {
             metrics,
             tabulates,
             simulates,
+            serves,
             pool,
             asked: OnceLock::new(),
             unplayed: Mutex::default(),
@@ -114,15 +119,46 @@ impl CodedSuite {
             let why = format!("next of item {}: the session has more than {most} replies (`limits.replies`)", item.id);
             return Err(BenchmarkFailed { why, errors: String::new() });
         }
+        let (transcript, world) = self.served(item, choice, transcript, false)?;
         let call = Call::Next(Next { item: item.id.to_string(), setting: setting_of(choice), transcript });
         match self.ask(&call)? {
             Asked::Done(_) => Ok(Step::Done),
             Asked::Unfit(why) => Ok(Step::Unfit(why)),
-            Asked::Ask(ask) => match request(*ask, &self.roles, &self.images) {
-                Ok((role, request)) => Ok(Step::Ask(role, request)),
-                Err(why) => Err(wrong(&call, why)),
-            },
+            Asked::Ask(mut ask) => {
+                if let Some(world) = world {
+                    world::give_tools(&mut ask, world).map_err(|why| wrong(&call, why))?;
+                }
+                match request(*ask, &self.roles, &self.images) {
+                    Ok((role, request)) => Ok(Step::Ask(role, request)),
+                    Err(why) => Err(wrong(&call, why)),
+                }
+            }
         }
+    }
+
+    /// The replies of a session with the results of their calls of tools, and its world after these; the replies as they are, where the
+    /// program serves no worlds. `snapshot` asks for the world's state.
+    fn served(
+        &self,
+        item: &Item,
+        choice: &Choice,
+        mut replies: Vec<Said>,
+        snapshot: bool,
+    ) -> Result<(Vec<Said>, Option<Served>), BenchmarkFailed> {
+        if !self.serves {
+            return Ok((replies, None));
+        }
+        let call = Call::Serve(Serve {
+            item: item.id.to_string(),
+            setting: setting_of(choice),
+            seed: world::seed(&item.id),
+            calls: world::calls(&replies),
+            snapshot,
+        });
+        let mut served: Served = self.ask(&call)?;
+        let results = std::mem::take(&mut served.results);
+        world::put_results(results, &mut replies).map_err(|why| wrong(&call, why))?;
+        Ok((replies, Some(served)))
     }
 
     /// Scores of a session, once every judge's reply that the program asks for is known.
@@ -134,16 +170,21 @@ impl CodedSuite {
         verdicts: &dyn Verdicts,
     ) -> Result<Scoring, BenchmarkFailed> {
         self.check_played(item)?;
+        let (transcript, world) = self.served(item, choice, replies(transcript), true)?;
         let mut of = Score {
             item: item.id.to_string(),
             setting: setting_of(choice),
-            transcript: replies(transcript),
+            transcript,
             verdicts: Vec::new(),
+            world: world.map(|world| Arc::new(WorldOf { seed: world::seed(&item.id), snapshot: world.snapshot })),
         };
         for _ in 0..ROUNDS_MAX {
             let call = Call::Score(of.clone());
             let scored: Scored = self.ask(&call)?;
             if scored.questions.is_empty() {
+                if !scored.images.is_empty() {
+                    return Err(wrong(&call, "shows images to judges and asks them nothing".to_owned()));
+                }
                 let score = score(&self.definition.values, scored).map_err(|why| wrong(&call, why))?;
                 return Ok(Scoring::Scored(Scores::from([(Evaluator::Declared, score)])));
             }
@@ -160,7 +201,8 @@ impl CodedSuite {
             if new.is_empty() {
                 return Err(wrong(&call, "asks again what judges have replied to".to_owned()));
             }
-            let questions: Vec<Question> = new.iter().map(|prompt| question(item, prompt)).collect();
+            let shown = shown_to_judges(&scored.images, &self.images).map_err(|why| wrong(&call, why))?;
+            let questions: Vec<Question> = new.iter().map(|prompt| question(item, shown.as_ref(), prompt)).collect();
             let answers: Option<Vec<Verdict>> = questions.iter().map(|one| verdicts.answer(one)).collect();
             let Some(answers) = answers else { return Ok(Scoring::Needs(questions)) };
             let known = new.into_iter().zip(answers);
@@ -192,11 +234,12 @@ fn first_question(request: &ChatRequest) -> Option<Digest> {
     Some(Digest::of_parts([first.content.as_bytes()].into_iter().chain(images)))
 }
 
-fn question(item: &Item, prompt: &str) -> Question {
+/// The question with `prompt`, after the message that shows its images.
+fn question(item: &Item, shown: Option<&ChatMessage>, prompt: &str) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
         about: vec![item.id.to_string()],
-        before: Vec::new(),
+        before: shown.into_iter().cloned().collect(),
         prompt: prompt.to_owned(),
         swapped: None,
         accept: Vec::new(),
@@ -323,6 +366,10 @@ impl Suite for CodedSuite {
     /// Only the program knows what it makes of verdicts, so the definition says it.
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
+    }
+
+    fn image(&self, digest: &Digest) -> Option<Image> {
+        images::of_digest(&self.images, digest)
     }
 
     fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {

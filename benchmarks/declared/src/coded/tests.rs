@@ -1,5 +1,8 @@
 //! Whole benchmarks with programs: the miniatures, and programs that say what cannot be.
 
+mod pods;
+mod worlds;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -77,6 +80,13 @@ fn a_session_has_a_server_of_mcp_of_its_own_with_a_seeded_world() {
 }
 
 #[test]
+fn an_agent_and_a_user_have_tools_of_one_world_that_the_program_serves() {
+    if has("python3") {
+        plays_rightly_and_wrongly("router", "solved");
+    }
+}
+
+#[test]
 fn an_external_agent_takes_the_models_turns_beside_the_user_and_the_tools_of_a_program() {
     if !has("python3") {
         return;
@@ -110,6 +120,7 @@ fn helpers_beside_the_miniatures_are_those_that_are_published() {
     for (copy, original) in [
         ("benchmarks/parcels/regatta_benchmark.py", "../python/regatta/benchmark.py"),
         ("benchmarks/library/regatta_benchmark.py", "../python/regatta/benchmark.py"),
+        ("benchmarks/router/regatta_benchmark.py", "../python/regatta/benchmark.py"),
         ("benchmarks/anagrams/regatta_benchmark.mjs", "../javascript/regatta_benchmark.mjs"),
     ] {
         let read = |path: &str| std::fs::read_to_string(examples().join(path)).unwrap();
@@ -266,6 +277,28 @@ fn a_program_shows_images_of_its_folder_and_no_others() {
         assert!(said.contains(&format!("it shows {path:?}, which is none of its `files`, or no PNG")), "{said}");
     }
     assert!(step("system", "a.png").unwrap_err().ends_with("messages of the user alone have `images`"));
+}
+
+#[test]
+fn judges_are_shown_images_of_the_folder_before_what_a_program_asks_them() {
+    let scoring = |score: &str| {
+        let mut files = of(&format!("{YAML}files: [a.png]\n"), &[("score", score)]);
+        files.insert("a.png", b"\x89PNG\r\n\x1a\n".as_slice());
+        let suite = DECLARED.load(&files).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        scoring(&*suite, ItemIndex(0), &setting, &Transcript::of_recorded(Some("x")))
+    };
+    let Scoring::Needs(questions) = scoring(r#"{"questions": ["Is it one?"], "images": ["a.png"]}"#) else { panic!() };
+    let [Question::Judgement { before, prompt, .. }] = &questions[..] else { panic!("{questions:?}") };
+    assert_eq!((before.len(), prompt.as_str()), (1, "Is it one?"));
+    assert_eq!(before[0].images[0].base64().unwrap(), "iVBORw0KGgo=");
+    for (score, expected) in [
+        (r#"{"questions": ["Is it one?"], "images": ["b.png"]}"#, "it shows \"b.png\", which is none of its `files`"),
+        (r#"{"values": {"right": 1}, "images": ["a.png"]}"#, "shows images to judges and asks them nothing"),
+    ] {
+        let Scoring::Failed(failed) = scoring(score) else { panic!("{score}") };
+        assert!(failed.why.contains(expected), "{}", failed.why);
+    }
 }
 
 #[test]

@@ -295,6 +295,9 @@ pub(crate) struct JudgeSpec {
     /// A good answer.
     #[serde(default)]
     pub(crate) reference: Option<Template>,
+    /// Paths of images that the judge sees, one a line.
+    #[serde(default)]
+    pub(crate) images: Option<Template>,
     /// Grades, each with its value in 0..=1.
     pub(crate) grades: Named<f64>,
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use regatta_benchmark_testing::drive;
-use regatta_benchmarks::{Benchmark, Persona, Step, Suite};
+use regatta_benchmarks::{Benchmark, NoVerdicts, Persona, Scoring, Step, Suite};
 use regatta_coded::Permissions;
-use regatta_proto::{ChatRequest, ItemIndex, Setting, Transcript, json_bytes};
+use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Setting, Transcript, json_bytes};
 
 use super::*;
 use crate::Declared;
@@ -181,4 +181,29 @@ fn a_conversation_has_no_more_images_than_providers_take() {
         larger.ends_with("has images of 12.0 MiB in one conversation, at most 10.0 MiB are sent; make them smaller"),
         "{larger}"
     );
+}
+
+#[test]
+fn a_judge_sees_the_images_that_its_scorer_names_before_its_prompt() {
+    const JUDGED: &str = "v: 1\ndata: { test: test.jsonl }\nprompt: { turns: [user: \"{{ q }}\"] }\nscorers:\n  good:\n    judge: { rubric: \"Is it right?\", images: \"{{ p }}\", grades: { right: 1, wrong: 0 } }\n";
+    let suite = load(&folder(JUDGED, &["a.png", ""], &[("a.png", PNG)])).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let shown = |item: u32| {
+        let transcript = Transcript::of_recorded(Some("A dog."));
+        let scoring = suite.score_session(ItemIndex(item), &setting, &[Evaluator::Declared], &transcript, &NoVerdicts);
+        let Scoring::Needs(mut questions) = scoring else { panic!() };
+        match questions.remove(0) {
+            Question::Judgement { before, .. } => before,
+            other => panic!("{other:?}"),
+        }
+    };
+    let png = Image::of(Bytes::from_static(PNG)).unwrap();
+    let before = shown(0);
+    assert_eq!(before.len(), 1);
+    assert_eq!(before[0].images, [png.clone()]);
+    assert!(shown(1).is_empty(), "a record without images has none for its judge");
+    assert_eq!(suite.image(&png.digest).unwrap().base64(), png.base64(), "workers have its bytes from the data set");
+    assert!(suite.image(&Digest::of(GIF)).is_none());
+    let said = refused(JUDGED, &["b.png"], &[]);
+    assert!(said.contains("scorers.good.judge.images of benchmark.yaml names it"), "{said}");
 }

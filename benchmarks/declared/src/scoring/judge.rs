@@ -2,7 +2,7 @@
 
 use rand::Rng as _;
 use regatta_benchmarks::Persona;
-use regatta_proto::{PanelRule, Question, SessionSeed, Verdict, rng};
+use regatta_proto::{ChatMessage, ChatRole, Image, PanelRule, Question, SessionSeed, Verdict, rng};
 use regex::Regex;
 
 use super::texts::normal;
@@ -14,6 +14,8 @@ const REPLIES_MAX: u8 = 5;
 const BEGINNING: &str = "You grade one answer.\n\n";
 /// Comes before the grades in every prompt.
 const GRADES: &str = "where X is one of: ";
+/// Text of the message that shows a judge images, since not every provider takes one without a text.
+const SHOWN: &str = "These are the images that the question is about.";
 /// Share of the words that the answer and the reference must have in common for a simulated judge to give the best grade.
 const ALIKE: f64 = 0.5;
 
@@ -33,6 +35,13 @@ pub(crate) struct Subject {
     pub(super) rubric: String,
     pub(super) question: Option<String>,
     pub(super) reference: Option<String>,
+    /// Message with images before the prompt.
+    pub(super) shown: Option<ChatMessage>,
+}
+
+/// The message that shows `images`; `None` where there are none.
+pub(crate) fn shown(images: Vec<Image>) -> Option<ChatMessage> {
+    (!images.is_empty()).then(|| ChatMessage { images, ..ChatMessage::new(ChatRole::User, SHOWN) })
 }
 
 impl Grades {
@@ -58,7 +67,7 @@ impl Grades {
     }
 
     pub(super) fn question(&self, scorer: &Name, subject: &Subject, answer: &str) -> Question {
-        let Subject { item, rubric, question, reference } = subject;
+        let Subject { item, rubric, question, reference, shown } = subject;
         let mut prompt = format!("{BEGINNING}{}\n\n", rubric.trim());
         if let Some(question) = question {
             prompt.push_str(&section("question", question));
@@ -76,7 +85,7 @@ impl Grades {
         Question::Judgement {
             kind: "rubric".to_owned(),
             about: vec![scorer.to_string(), item.clone(), answer.to_owned()],
-            before: Vec::new(),
+            before: shown.iter().cloned().collect(),
             prompt,
             swapped: None,
             accept: vec![self.pattern.to_string()],

@@ -17,7 +17,7 @@ use regatta_proto::{Evaluator, Question, Reply};
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::calls::{call_as_json, right_call};
-pub(crate) use self::judge::simulated_reply;
+pub(crate) use self::judge::{shown, simulated_reply};
 pub(crate) use self::prepare::prepare;
 use crate::answer::{Answer, Step, read};
 use crate::definition::{Form, Name, RougeKind};

@@ -2,11 +2,12 @@
 
 use regatta_benchmarks::source_location::kind_of;
 use regatta_benchmarks::{DataError, Item};
+use regatta_proto::ChatMessage;
 use serde_json::Value;
 
 use super::calls::GoldCall;
 use super::constraints::Constraints;
-use super::judge::{Grades, Subject};
+use super::judge::{Grades, Subject, shown};
 use super::number::Tolerance;
 use super::overlap::check_golds;
 use super::schema::{Building, Validator};
@@ -15,6 +16,7 @@ use super::{Gold, Rule, Scorer, Scorers};
 use crate::answer::read_number;
 use crate::data::{Record, Split};
 use crate::definition::{self, ChrfSpec, ContainsSpec, Definition, ExactSpec, JudgeSpec, Name, RougeSpec, Source};
+use crate::images::{self, Images, too_many};
 use crate::template::Template;
 
 /// Most golds of an item: an answer of a megabyte is compared with each of them.
@@ -33,6 +35,7 @@ pub(crate) fn prepare(
     definition: &Definition,
     split: &Split,
     items: &[Item],
+    images: &Images,
 ) -> Result<Scorers, DataError> {
     if definition.scorers.is_empty() {
         return Err(source.problem("scorers", "is empty; write at least one scorer"));
@@ -41,7 +44,7 @@ pub(crate) fn prepare(
     let mut scorers = Vec::new();
     let mut golds: Vec<Vec<Gold>> = split.records.iter().map(|_| Vec::new()).collect();
     for (name, written) in definition.scorers.iter() {
-        let preparing = Preparing { source, definition, split, path: format!("scorers.{name}") };
+        let preparing = Preparing { source, definition, split, images, path: format!("scorers.{name}") };
         let (scorer, of_items) = preparing.scorer(name, written, items)?;
         scorers.push(scorer);
         golds.iter_mut().zip(of_items).for_each(|(golds, gold)| golds.push(gold));
@@ -54,6 +57,7 @@ struct Preparing<'a> {
     source: &'a Source,
     definition: &'a Definition,
     split: &'a Split,
+    images: &'a Images,
     path: String,
 }
 
@@ -302,10 +306,29 @@ impl Preparing<'_> {
                 rubric: self.render("judge.rubric", &spec.rubric, record)?,
                 question: optional("judge.question", &spec.question, record)?,
                 reference: optional("judge.reference", &spec.reference, record)?,
+                shown: self.shown(spec, record)?,
             }))
         };
         let golds = self.split.records.iter().zip(items).map(subject).collect::<Result<_, DataError>>()?;
         Ok((Rule::Judge(grades), golds))
+    }
+
+    /// The message that shows the judge the images of a record.
+    fn shown(&self, spec: &JudgeSpec, record: &Record) -> Result<Option<ChatMessage>, DataError> {
+        let Some(template) = &spec.images else { return Ok(None) };
+        let field = format!("{}.judge.images", self.path);
+        let paths = images::paths(self.source, &field, template, self.split, record, record.variables.clone())?;
+        let image = |path: &String| {
+            let none = || self.problem("judge.images", format!("{path} is no image of the data set"));
+            self.images.get(path).cloned().ok_or_else(none)
+        };
+        let message = shown(paths.iter().map(image).collect::<Result<_, _>>()?);
+        match too_many(message.as_slice()) {
+            Some(problem) => {
+                Err(self.problem("judge.images", format!("{} line {}: {problem}", self.split.path, record.line)))
+            }
+            None => Ok(message),
+        }
     }
 }
 

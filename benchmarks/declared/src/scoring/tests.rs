@@ -154,6 +154,7 @@ fn subject() -> judge::Subject {
         rubric: "Is it kind?".to_owned(),
         question: Some("Say hello.".to_owned()),
         reference: Some("Hello, dear friend".to_owned()),
+        shown: None,
     }
 }
 

@@ -241,3 +241,53 @@ fn the_program_that_a_pod_installs_becomes_the_agent_in_an_image_that_has_nothin
     assert_eq!((ended.status.code(), errors.as_str()), (Some(3), "failed\n"), "{ended:?}");
     assert_eq!(String::from_utf8(ended.stdout).unwrap(), "the task65534\n128\n");
 }
+
+/// A server of the Model Context Protocol that says where it is, for programs of benchmarks.
+const SERVER: &str = r#"
+while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  say() { echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":$1}"; }
+  case "$line" in
+    *'"initialize"'*) say '{"protocolVersion":"2025-06-18"}' ;;
+    *'"tools/list"'*) say '{"tools":[{"name":"look"}]}' ;;
+    *'"tools/call"'*)
+      touch /written 2>/dev/null && root=written || root=read-only
+      touch /tmp/written && tmp=written || tmp=read-only
+      say "{\"content\":[{\"type\":\"text\",\"text\":\"$(ls /sys/class/net) $(id -u) $root $tmp $SEED $(cat /task/name)\"}]}" ;;
+  esac
+done
+"#;
+
+#[test]
+fn a_world_of_a_programs_session_has_a_container_of_its_own() {
+    const WORLD: &str = r#"
+import sys
+from regatta.benchmark import McpServer, container
+def world(seed):
+    return McpServer(container(sys.argv[1], ["sh", "-c", sys.argv[2]], runtime="podman", env={"SEED": seed}, files={"/task": "tasks/7"}))
+one, two = world(7), world(8)
+print(one.call("look", {}), two.call("look", {}), sep="\n")
+one.close()
+two.close()
+"#;
+    let Some(engine) = Engine::available() else { return };
+    let path = format!("{}/bin:{}", engine.folder.path().display(), std::env::var("PATH").unwrap());
+    let package = regatta_tests::regatta::workspace().join("python");
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("tasks/7")).unwrap();
+    std::fs::write(folder.path().join("tasks/7/name"), "seventh").unwrap();
+    let mut python = Command::new("python3");
+    python
+        .current_dir(folder.path())
+        .args(["-B", "-c", WORLD, IMAGE, SERVER])
+        .env("PATH", path)
+        .env("PYTHONPATH", package);
+    let Ok(output) = python.output() else {
+        regatta_tests::regatta::skipped("containers", "there is no python3; `apt-get install python3` brings it");
+        return;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(said, "lo 65534 read-only written 7 seventh\nlo 65534 read-only written 8 seventh\n");
+    assert_eq!(engine.containers(), "", "none is left when its world is closed");
+}
