@@ -486,7 +486,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::finish::tests::harness::{all_measured, documents, lock, summary, sweep};
+    use crate::tabulation::tests::harness::{all_measured, documents, lock, summary, sweep};
 
     /// The summary of a sweep of two models, with `value` at the JSON pointer `place`.
     fn with(place: &str, value: Value) -> Result<Summary, String> {

@@ -159,8 +159,9 @@ impl Asked {
         let mut command = regatta().unwrap();
         command.arg("run").arg(&spec).arg("--no-preflight").arg("--output").arg(&directory).env("LITELLM_KEY", key);
         let output = finish(command).await.unwrap();
-        let results = std::fs::read_to_string(directory.join("results.jsonl"));
-        let results = results.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+        let written = directory.join("results.jsonl");
+        assert!(written.exists(), "{}", String::from_utf8_lossy(&output.stderr));
+        let results = std::fs::read_to_string(written).unwrap();
         let unpacked = |path: &Path| zstd::decode_all(&std::fs::read(path).unwrap()[..]).unwrap();
         let segments = directory.join("transcripts").read_dir().unwrap().map(|segment| segment.unwrap().path());
         let texts = segments.map(|path| String::from_utf8(unpacked(&path)).unwrap());

@@ -10,8 +10,11 @@ use tempfile::TempDir;
 
 use super::{PRICE, Run, agent, alone, cost, counted_of, events, folder_of, left, made, simulate_of};
 
+/// Finds a Python for the test of this name, if there is one.
+type FindsPython = fn(&str) -> Option<String>;
+
 /// The frameworks, each with what finds a Python that has its packages.
-pub(crate) const FRAMEWORKS: [(&str, fn(&str) -> Option<String>); 3] =
+pub(crate) const FRAMEWORKS: [(&str, FindsPython); 3] =
     [("langgraph", super::python), ("openaiagents", alone::python), ("pydanticai", alone::python)];
 
 /// A benchmark: its name, the agent's program, a setting of the benchmark's own that comes to the same scores, and further fields in a spec.

@@ -105,7 +105,10 @@ fn has_no_memory_groups() -> bool {
     let group = Cgroups::delegated().and_then(|groups| groups.make(&Limits::default()).ok());
     let has_none = group.is_none_or(|group| !group.entrance().with_file_name("memory.max").exists());
     if has_none {
-        println!("skipped: this system gives this process no control groups (cgroup v2) that limit memory");
+        regatta_tests::regatta::skipped(
+            "commands",
+            "this process is given no control groups (cgroup v2) that limit memory",
+        );
     }
     has_none
 }
