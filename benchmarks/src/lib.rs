@@ -1,9 +1,10 @@
 //! The interface of every benchmark: load, next, score, tabulate; its metrics and tables; and the registry.
 //!
-//! The crates beside this one (`worfbench`, `flowbench`, …) implement [`Benchmark`] and [`Suite`]. Everything else in the pipeline depends on
-//! this crate alone and gets a [`Registry`] from the binary, so that a change in one benchmark builds that one and links.
+//! The crates beside this one (`worfbench`, `flowbench`, …) implement [`Benchmark`] and the parts of [`Suite`]. Everything else in the pipeline
+//! depends on this crate alone and gets a [`Registry`] from the binary, so that a change in one benchmark builds that one and links.
 
 mod bad_lines;
+mod benchmark;
 pub mod case;
 pub mod cosine;
 pub mod delegated;
@@ -31,6 +32,7 @@ mod tasks;
 mod tool_server;
 
 pub use bad_lines::{BadLine, BadLines};
+pub use benchmark::Benchmark;
 pub use drawing::{Drawing, DrawnEdge, DrawnNode, Presence};
 pub use item::{Item, SampledBy};
 pub use markup::{markdown_cell, markup_text};
@@ -49,7 +51,7 @@ pub use sampling::{
 };
 pub use score::{NoVerdicts, RatedScore, Score, Scores, Scoring, Verdicts, flat_value};
 pub use step::{DelegatedTask, Step};
-pub use suite::{Benchmark, Suite};
+pub use suite::{Dataset, Evaluation, Pictures, Predictions, Sessions, Simulated, Suite, Tables};
 pub use suite_error::{DataError, SelectError};
 pub use table::Table;
 pub use tasks::{check_tasks, items_of_tasks};

@@ -50,7 +50,7 @@ pub enum Measure {
         /// Name of the value that is summed in the denominator.
         denominator: String,
         /// The denominator depends on the item alone and not on the model's answers, so that
-        /// [`crate::Suite::score_failure`] knows it too.
+        /// [`crate::Evaluation::score_failure`] knows it too.
         of_item: bool,
     },
     /// In each trial, the harmonic mean of Σ `right` / Σ `predicted` and Σ `right` / Σ `gold`, which is 2 Σ `right` / (Σ `predicted` +

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Table, Unit};
 
-/// Results of one setting and model over all trials, from which [`crate::Suite::paper_tables`] makes its tables.
+/// Results of one setting and model over all trials, from which [`crate::Tables::paper_tables`] makes its tables.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellResult<'a> {
     /// The setting.
@@ -26,7 +26,7 @@ pub struct CellResult<'a> {
     pub metrics: BTreeMap<&'a str, Measured>,
     /// The same over the items of one task, by its name.
     pub tasks: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
-    /// The same over the items of one part of the data set ([`crate::Suite::parts`]), by its name.
+    /// The same over the items of one part of the data set ([`crate::Dataset::parts`]), by its name.
     pub parts: BTreeMap<&'a str, BTreeMap<&'a str, Measured>>,
     /// The benchmark's own aggregates, one a trial.
     pub tables: Vec<&'a Table>,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::recorded::MissingVerdict;
-use crate::{RecordedVerdicts, Score, Scoring, Suite};
+use crate::{Dataset, RecordedVerdicts, Score, Scoring, Suite};
 
 /// Reasons why predictions could not be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -155,7 +155,7 @@ pub(crate) fn scoring(
 }
 
 /// The item's id, for messages; its number where there is none.
-pub(crate) fn shown(suite: &dyn Suite, item: ItemIndex) -> String {
+pub(crate) fn shown(suite: &dyn Dataset, item: ItemIndex) -> String {
     name(suite, item).map_or_else(|| item.to_string(), |id| id.to_string())
 }
 
@@ -173,7 +173,7 @@ fn missing_from(item: String, missing: MissingVerdict) -> PredictionsError {
     }
 }
 
-fn name(suite: &dyn Suite, item: ItemIndex) -> Option<&ItemId> {
+fn name(suite: &dyn Dataset, item: ItemIndex) -> Option<&ItemId> {
     suite.items().get(usize::try_from(item.0).ok()?).map(|item| &item.id)
 }
 

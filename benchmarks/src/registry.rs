@@ -6,7 +6,7 @@ use regatta_proto::{BenchmarkName, FileSet, Setting, did_you_mean, nearest};
 use serde_json::Value;
 
 use crate::case::{Case, case_place};
-use crate::{Benchmark, DataError, Suite};
+use crate::{Benchmark, DataError, Dataset};
 
 /// Benchmarks by name, in the order in which they are listed to people.
 #[derive(Clone, Copy)]
@@ -87,6 +87,6 @@ impl Registry {
 /// Returns the setting of sessions whose spec names none: the first that the data set declares, or else the
 /// benchmark's first.
 #[must_use]
-pub fn default_setting(benchmark: &dyn Benchmark, suite: &dyn Suite) -> Option<Setting> {
+pub fn default_setting(benchmark: &dyn Benchmark, suite: &dyn Dataset) -> Option<Setting> {
     suite.declared_settings().into_iter().chain(benchmark.settings()).next()
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_proto::{BenchmarkName, Digest, ItemId, ItemIndex, Limit, Setting};
 
 pub use self::sharing::{SampledBenchmark, SharingError, limits_within};
-use crate::{Item, SampledBy, SelectError, Suite};
+use crate::{Dataset, Item, SampledBy, SelectError};
 
 /// Selects the items of `setting` and `tasks` (all tasks when empty) that a sweep with this `seed` runs, in ascending
 /// order.
@@ -16,9 +16,9 @@ use crate::{Item, SampledBy, SelectError, Suite};
 /// Settings with the same items get the same sample.
 ///
 /// # Errors
-/// As [`Suite::select`].
+/// As [`Dataset::select`].
 pub fn select_items(
-    suite: &dyn Suite,
+    suite: &dyn Dataset,
     benchmark: &BenchmarkName,
     setting: &Setting,
     tasks: &[String],
@@ -40,9 +40,9 @@ pub fn select_items(
 /// the items a sweep runs.
 ///
 /// # Errors
-/// As [`Suite::select`].
+/// As [`Dataset::select`].
 pub fn canary_items(
-    suite: &dyn Suite,
+    suite: &dyn Dataset,
     benchmark: &BenchmarkName,
     setting: &Setting,
     tasks: &[String],

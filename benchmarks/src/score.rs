@@ -61,7 +61,7 @@ pub enum Scoring {
 }
 
 impl Scoring {
-    /// Result for an item that [`Suite::select`](crate::Suite::select) never returns.
+    /// Result for an item that [`Dataset::select`](crate::Dataset::select) never returns.
     #[must_use]
     pub fn not_selected(item: ItemIndex) -> Self {
         Self::Unfit(format!("item {item} is none of this data set"))

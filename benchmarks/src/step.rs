@@ -7,7 +7,7 @@ use regatta_proto::{AgentName, BenchmarkFailed, ChatRequest, ItemIndex, Role, Se
 pub enum Step {
     /// Send this request to the model of this role.
     Ask(Role, ChatRequest),
-    /// Give the whole task to an external agent, and call [`Suite::next`](crate::Suite::next) again when it has ended.
+    /// Give the whole task to an external agent, and call [`Sessions::next`](crate::Sessions::next) again when it has ended.
     Delegate(DelegatedTask),
     /// The session is over.
     Done,
@@ -19,7 +19,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// Step for an item and setting that [`Suite::select`](crate::Suite::select) never returns.
+    /// Step for an item and setting that [`Dataset::select`](crate::Dataset::select) never returns.
     #[must_use]
     pub fn not_selected(item: ItemIndex, setting: &Setting) -> Self {
         Self::Unfit(format!("item {item} in the setting {setting} is no session of this data set"))

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use regatta_backends::SessionRow;
-use regatta_benchmarks::{Better, Measure, Metric, Suite};
+use regatta_benchmarks::{Better, Evaluation, Measure, Metric, Tables};
 use regatta_deciding::{Contest, Over, Question, Round, Rules, Scores, UnitScore};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, CellIndex, DecideOver, DecideQuestion, Evaluator, ItemIndex, ModelRef, Outcome,
@@ -75,7 +75,7 @@ pub struct SweepContest<'s> {
 /// # Errors
 /// When there is none of that name, or it is no mean of a bounded value.
 pub fn decidable(
-    suite: &dyn Suite,
+    suite: &dyn Tables,
     lock: &BenchmarkLock,
     setting: &Setting,
     wanted: Option<&str>,
@@ -171,7 +171,7 @@ pub fn contests(sweep: &Sweep) -> Result<Vec<SweepContest<'_>>, DecideError> {
 }
 
 /// `true` if sessions of `item` can have a value of the metric.
-fn is_about(suite: &dyn Suite, evaluator: Evaluator, metric: &Metric, item: ItemIndex) -> bool {
+fn is_about(suite: &dyn Evaluation, evaluator: Evaluator, metric: &Metric, item: ItemIndex) -> bool {
     let Measure::Mean { value } = &metric.measure else { return false };
     suite.score_failure(item, &[evaluator]).get(&evaluator).is_some_and(|score| score.values.contains_key(value))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::Suite;
+use regatta_benchmarks::Dataset;
 use regatta_proto::{BenchmarkName, Digest, ItemIndex};
 
 /// Items in the order in which an adaptive sweep buys them.
@@ -21,7 +21,7 @@ pub struct Release {
 
 impl Release {
     /// The order of the `selected` items of `suite`.
-    pub(crate) fn new(suite: &dyn Suite, benchmark: &BenchmarkName, selected: &[ItemIndex], seed: u64) -> Self {
+    pub(crate) fn new(suite: &dyn Dataset, benchmark: &BenchmarkName, selected: &[ItemIndex], seed: u64) -> Self {
         let mut units: BTreeMap<Digest, Vec<ItemIndex>> = BTreeMap::new();
         for index in selected {
             let Some(item) = suite.items().get(index.0 as usize) else { continue };

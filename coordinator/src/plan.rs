@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
 
 use regatta_benchmarks::{
-    Benchmark, SelectError, Suite, canary_items, default_setting, listed_items, select_items, with_canaries,
+    Benchmark, SelectError, Tables, canary_items, default_setting, listed_items, select_items, with_canaries,
 };
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_deciding::Rules;
@@ -279,7 +279,7 @@ fn part(error: &SelectError, position: usize, tasks: &[String]) -> String {
 /// Every setting is measured by some evaluator; otherwise its sessions would be paid for nothing.
 fn check_evaluators(
     place: &str,
-    suite: &dyn Suite,
+    suite: &dyn Tables,
     settings: &[Setting],
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {

@@ -1,7 +1,8 @@
 //! The smallest benchmark of conversations, for tests.
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts,
+    Dataset, Evaluation, Item, Metric, Persona, Pictures, Predictions, Scores, Scoring, SelectError, Sessions,
+    Simulated, Step, Tables, Verdicts,
 };
 use regatta_proto::{
     ChatMessage, ChatRequest, ChatRole, Evaluator, ItemIndex, MemberName, Question, Reply, Role, Sampling, SessionSeed,
@@ -11,7 +12,7 @@ use regatta_proto::{
 /// In `talk` a user speaks with the agent and a judge says how it went; in `alone` nobody does either.
 pub(crate) struct Talk;
 
-impl Suite for Talk {
+impl Dataset for Talk {
     fn items(&self) -> &[Item] {
         &[]
     }
@@ -19,7 +20,9 @@ impl Suite for Talk {
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         Ok(vec![ItemIndex(0)])
     }
+}
 
+impl Sessions for Talk {
     fn roles(&self, setting: &Setting) -> Vec<Role> {
         if setting.as_str() == "talk" { vec![Role::Agent, Role::User] } else { vec![Role::Agent] }
     }
@@ -38,7 +41,9 @@ impl Suite for Talk {
             None => Step::Done,
         }
     }
+}
 
+impl Evaluation for Talk {
     fn score(&self, _: ItemIndex, _: &[Evaluator], transcript: &Transcript, _: &dyn Verdicts) -> Scoring {
         match transcript.replies(Role::User).next().and_then(|reply| reply.text.clone()) {
             Some(text) => Scoring::Needs(vec![Question::Judgement {
@@ -58,27 +63,23 @@ impl Suite for Talk {
         Scores::new()
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("a plan has no results")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("a plan has no results")
-    }
-
-    fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
-        Reply::said(role.to_string())
-    }
-
-    fn metrics(&self, setting: &Setting, _: Evaluator) -> Vec<Metric> {
-        vec![Metric::mean(if setting.as_str() == "talk" { "done" } else { "length" })]
-    }
-
     fn is_judged(&self, evaluator: Evaluator, value: &str) -> bool {
         value == "done" && evaluator != Evaluator::Exec
     }
+}
 
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
+impl Tables for Talk {
+    fn metrics(&self, setting: &Setting, _: Evaluator) -> Vec<Metric> {
+        vec![Metric::mean(if setting.as_str() == "talk" { "done" } else { "length" })]
     }
 }
+
+impl Predictions for Talk {}
+
+impl Simulated for Talk {
+    fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
+        Reply::said(role.to_string())
+    }
+}
+
+impl Pictures for Talk {}

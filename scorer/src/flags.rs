@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::Suite;
+use regatta_benchmarks::Evaluation;
 use regatta_proto::{
     Call, Cell, ErrorClass, Event, FailedCall, Finish, Flag, Flags, ItemIndex, ModelRef, Role, Transcript,
 };
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 
 /// The flags of the session of `item` in `cell`. A flag is set when one answer of the model under test has it: answers of its partners,
 /// and of members of a team that others play, are not its own.
-pub(crate) fn flags(suite: &dyn Suite, cell: &Cell, item: ItemIndex, transcript: &Transcript) -> Flags {
+pub(crate) fn flags(suite: &dyn Evaluation, cell: &Cell, item: ItemIndex, transcript: &Transcript) -> Flags {
     let mut flags = of_answers(&cell.model, transcript);
     flags.set(Flag::InvalidFormat, suite.is_invalid_format(item, &cell.setting, transcript));
     flags

@@ -31,11 +31,8 @@ fn main() {
     for length in [body.len(), 8_000, 32_000] {
         let body = padded(&body, length);
         for (name, simulation) in [("flawless", Simulation::default()), ("faults and latency drawn", drawing())] {
-            let simulated = SimulatedSuite {
-                benchmark: "worfbench".parse().unwrap(),
-                default_setting: None,
-                suite: Arc::clone(&suite),
-            };
+            let simulated =
+                SimulatedSuite { benchmark: "worfbench".parse().unwrap(), default_setting: None, suite: suite.clone() };
             let config = Config { simulation, ..Config::on_loopback(vec![simulated]) };
             let Cost { total_us, kernel_us } = measure(config, &id, &body);
             println!(

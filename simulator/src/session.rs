@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regatta_benchmarks::{Persona, Suite};
+use regatta_benchmarks::{Persona, Simulated};
 use regatta_proto::{
     BenchmarkName, ChatMessage, ChatRequest, ChatRole, Digest, ItemIndex, MemberName, Role, SessionSeed, Setting,
 };
@@ -15,7 +15,7 @@ use crate::identity::{BENCHMARK, ITEM, Identity, SETTING};
 pub(crate) struct ServedSuite {
     pub(crate) benchmark: BenchmarkName,
     pub(crate) default_setting: Option<Setting>,
-    pub(crate) suite: Arc<dyn Suite>,
+    pub(crate) suite: Arc<dyn Simulated>,
     items: HashMap<String, ItemIndex>,
 }
 
@@ -151,5 +151,5 @@ pub struct SimulatedSuite {
     /// The setting of requests that name none; without one, such requests are refused.
     pub default_setting: Option<Setting>,
     /// Loaded data set of the benchmark.
-    pub suite: Arc<dyn Suite>,
+    pub suite: Arc<dyn Simulated>,
 }

@@ -353,7 +353,7 @@ impl Line {
         let session = Session {
             sweep,
             cell,
-            suite,
+            suite: suite.clone(),
             index: key.item,
             item,
             cast: &cast,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use regatta_benchmarks::{Item, Step, Suite};
+use regatta_benchmarks::{Item, Sessions, Step};
 use regatta_catalog::Sweep;
 use regatta_llm::{CallError, ChatCall, Payer, SessionTag};
 use regatta_memory::ByteHolder;
@@ -36,7 +36,7 @@ pub(crate) enum Ended {
 pub(crate) struct Session<'a> {
     pub(crate) sweep: &'a Sweep,
     pub(crate) cell: &'a Cell,
-    pub(crate) suite: &'a Arc<dyn Suite>,
+    pub(crate) suite: Arc<dyn Sessions>,
     pub(crate) index: ItemIndex,
     pub(crate) item: &'a Item,
     pub(crate) cast: &'a Cast,

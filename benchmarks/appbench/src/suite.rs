@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Picture, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, ToolAnswer, ToolRequest, Verdicts,
+    CellResult, DataError, Dataset, Drawing, Evaluation, Item, Metric, PaperTable, Persona, Picture, Pictures,
+    Predictions, Score, Scores, Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, ToolAnswer,
+    ToolRequest, Verdicts,
 };
 use regatta_proto::{ChatRequest, ChatRole, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -50,7 +51,7 @@ impl Loaded {
     }
 }
 
-impl Suite for Loaded {
+impl Dataset for Loaded {
     fn items(&self) -> &[Item] {
         &self.items
     }
@@ -59,6 +60,12 @@ impl Suite for Loaded {
         items::select(&self.data, setting, tasks, limit)
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.entry(item).map(items::parts).unwrap_or_default()
+    }
+}
+
+impl Sessions for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         let (Some(entry), Some(SessionMode { mode, agent })) = (self.entry(item), SessionMode::of(setting)) else {
             return Step::not_selected(item, setting);
@@ -78,7 +85,9 @@ impl Suite for Loaded {
             _ => ToolAnswer::not_found(),
         }
     }
+}
 
+impl Evaluation for Loaded {
     fn score_session(
         &self,
         item: ItemIndex,
@@ -108,13 +117,15 @@ impl Suite for Loaded {
         scoring::is_invalid_format(&self.data, setting, transcript)
     }
 
+    fn is_judged(&self, _evaluator: Evaluator, _value: &str) -> bool {
+        false
+    }
+}
+
+impl Tables for Loaded {
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let known = trials.iter().flatten().filter_map(|(item, score)| Some((self.entry(*item)?, *score)));
         Table { aggregate: scoring::aggregate(evaluator, known), columns: Vec::new() }
-    }
-
-    fn is_judged(&self, _evaluator: Evaluator, _value: &str) -> bool {
-        false
     }
 
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
@@ -125,35 +136,18 @@ impl Suite for Loaded {
         tables::metrics(setting, evaluator)
     }
 
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        self.entry(item).map(items::parts).unwrap_or_default()
-    }
-
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, &self.data, cells)
     }
+}
 
-    fn drawings(
-        &self,
-        item: ItemIndex,
-        setting: &Setting,
-        _evaluators: &[Evaluator],
-        transcript: &Transcript,
-        _verdicts: &dyn Verdicts,
-    ) -> Vec<Drawing> {
-        self.entry(item).map(|entry| scoring::drawings(&self.data, entry, setting, transcript)).unwrap_or_default()
-    }
-
-    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
-        let served = (&self.data, &self.toolbox);
-        let entry = self.entry(item);
-        entry.map(|entry| scoring::pictures(served, entry, setting, transcript)).unwrap_or_default()
-    }
-
+impl Predictions for Loaded {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         case::read_predictions(&self.data, file, content)
     }
+}
 
+impl Simulated for Loaded {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -178,5 +172,24 @@ impl Suite for Loaded {
         let mut said = request.messages.iter().rev();
         let instruction = said.find(|message| message.role == ChatRole::User)?;
         self.by_input.get(&instruction.content).copied()
+    }
+}
+
+impl Pictures for Loaded {
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        _evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        self.entry(item).map(|entry| scoring::drawings(&self.data, entry, setting, transcript)).unwrap_or_default()
+    }
+
+    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        let served = (&self.data, &self.toolbox);
+        let entry = self.entry(item);
+        entry.map(|entry| scoring::pictures(served, entry, setting, transcript)).unwrap_or_default()
     }
 }

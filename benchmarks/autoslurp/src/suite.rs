@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Drawing, Item, Metric, NoVerdicts, PaperTable, Persona, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, ToolAnswer, ToolRequest, Verdicts,
+    CellResult, DataError, Dataset, Drawing, Evaluation, Item, Metric, NoVerdicts, PaperTable, Persona, Pictures,
+    Predictions, Score, Scores, Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, ToolAnswer,
+    ToolRequest, Verdicts,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Evaluator, ItemIndex, MemberName, Question, Reply, Role, SessionSeed, Setting, Transcript,
@@ -17,7 +18,7 @@ use super::policy::Policy;
 use super::run::Run;
 use super::scoring::{self, Rule, rule};
 use super::session::{self, Progress};
-use super::setting::{Dataset, Mode, Route, TODAY};
+use super::setting::{self, Mode, Route, TODAY};
 use super::simulate::{self, Gold};
 use super::{case, delegated, items, members, official, servers, structured, tables};
 
@@ -27,7 +28,7 @@ pub(super) struct Loaded {
     data: Data,
     items: Vec<Item>,
     /// File, row in it and item, in the order of the items.
-    places: Vec<(Dataset, u32)>,
+    places: Vec<(setting::Dataset, u32)>,
     /// The first item with each text.
     by_text: HashMap<String, ItemIndex>,
 }
@@ -43,7 +44,7 @@ impl Loaded {
         Self { items: items::items(&data), places, by_text, data }
     }
 
-    fn place(&self, item: ItemIndex) -> Option<(Dataset, u32)> {
+    fn place(&self, item: ItemIndex) -> Option<(setting::Dataset, u32)> {
         self.places.get(usize::try_from(item.0).ok()?).copied()
     }
 
@@ -90,7 +91,7 @@ impl Loaded {
     }
 }
 
-impl Suite for Loaded {
+impl Dataset for Loaded {
     fn items(&self) -> &[Item] {
         &self.items
     }
@@ -99,6 +100,12 @@ impl Suite for Loaded {
         items::select(&self.data, setting, tasks, limit)
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.utterance(item).map(|utterance| vec![structured::part_of(utterance).into()]).unwrap_or_default()
+    }
+}
+
+impl Sessions for Loaded {
     fn members(&self, setting: &Setting) -> Vec<MemberName> {
         let names = Mode::of(setting).map(|mode| match mode.route {
             Route::Native(policy) => policy.members(),
@@ -117,7 +124,9 @@ impl Suite for Loaded {
     fn serve(&self, _item: ItemIndex, setting: &Setting, request: &ToolRequest) -> ToolAnswer {
         servers::answer(request, Mode::of(setting).map_or(TODAY, |mode| mode.today))
     }
+}
 
+impl Evaluation for Loaded {
     fn score_session(
         &self,
         item: ItemIndex,
@@ -161,6 +170,24 @@ impl Suite for Loaded {
         self.utterance(item).map_or_else(Scores::new, |utterance| scoring::failure(utterance, evaluators))
     }
 
+    fn is_judged(&self, evaluator: Evaluator, value: &str) -> bool {
+        scoring::is_judged(evaluator, value)
+    }
+
+    fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
+        let utterance = self.utterance(ItemIndex(0))?;
+        // A log that passes every gate.
+        let answer = servers::exchange("GET", "http://127.0.0.1:3000/alarm?intent=alarm_query", None, TODAY).response;
+        let log = format!("domain:a,intent:alarm_query,\n\"intent\": \"alarm_query\",\n{answer}");
+        let run = Run { log, ..Run::default() };
+        match scoring::score(self.name(ItemIndex(0)), utterance, TODAY, &run, evaluators, &NoVerdicts) {
+            Scoring::Needs(questions) => questions.into_iter().next(),
+            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
+        }
+    }
+}
+
+impl Tables for Loaded {
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let by_row = || trials.iter().map(|trial| self.numbered(trial)).collect::<Vec<_>>();
         match rule(evaluator) {
@@ -175,10 +202,6 @@ impl Suite for Loaded {
         }
     }
 
-    fn is_judged(&self, evaluator: Evaluator, value: &str) -> bool {
-        scoring::is_judged(evaluator, value)
-    }
-
     fn aggregate_range(&self, evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
         tables::aggregate_range(evaluator, pointer)
     }
@@ -187,30 +210,12 @@ impl Suite for Loaded {
         tables::metrics(setting, evaluator)
     }
 
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        self.utterance(item).map(|utterance| vec![structured::part_of(utterance).into()]).unwrap_or_default()
-    }
-
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, cells)
     }
+}
 
-    /// The requests, whatever scored them.
-    fn drawings(
-        &self,
-        item: ItemIndex,
-        setting: &Setting,
-        _evaluators: &[Evaluator],
-        transcript: &Transcript,
-        _verdicts: &dyn Verdicts,
-    ) -> Vec<Drawing> {
-        let Some(utterance) = self.utterance(item) else { return Vec::new() };
-        let mode = Mode::of(setting);
-        let today = mode.as_ref().map_or(TODAY, |mode| mode.today);
-        let Ok(run) = self.run(utterance, transcript, mode.as_ref()) else { return Vec::new() };
-        structured::drawing(utterance, today, &run).into_iter().collect()
-    }
-
+impl Predictions for Loaded {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         let index = |dataset, row| {
             let position = self.places.iter().position(|place| *place == (dataset, row))?;
@@ -218,7 +223,9 @@ impl Suite for Loaded {
         };
         case::read_predictions(&index, file, content)
     }
+}
 
+impl Simulated for Loaded {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -241,20 +248,26 @@ impl Suite for Loaded {
         said().find_map(|message| self.by_text.get(&*message.content).copied())
     }
 
-    fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
-        let utterance = self.utterance(ItemIndex(0))?;
-        // A log that passes every gate.
-        let answer = servers::exchange("GET", "http://127.0.0.1:3000/alarm?intent=alarm_query", None, TODAY).response;
-        let log = format!("domain:a,intent:alarm_query,\n\"intent\": \"alarm_query\",\n{answer}");
-        let run = Run { log, ..Run::default() };
-        match scoring::score(self.name(ItemIndex(0)), utterance, TODAY, &run, evaluators, &NoVerdicts) {
-            Scoring::Needs(questions) => questions.into_iter().next(),
-            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
-        }
-    }
-
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         simulate::judge_reply(prompt, persona, seed)
+    }
+}
+
+impl Pictures for Loaded {
+    /// The requests, whatever scored them.
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        _evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        let Some(utterance) = self.utterance(item) else { return Vec::new() };
+        let mode = Mode::of(setting);
+        let today = mode.as_ref().map_or(TODAY, |mode| mode.today);
+        let Ok(run) = self.run(utterance, transcript, mode.as_ref()) else { return Vec::new() };
+        structured::drawing(utterance, today, &run).into_iter().collect()
     }
 }
 

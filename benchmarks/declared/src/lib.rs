@@ -24,13 +24,10 @@ mod tables;
 mod template;
 mod tools;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use regatta_benchmarks::case::case_place;
 use regatta_benchmarks::{Benchmark, DataError, RemoteFile, Suite};
 use regatta_proto::{BenchmarkName, Evaluator, FileSet, Setting};
-use serde_json::Value;
 
 use self::definition::{FILE, Source};
 pub use self::import::{
@@ -99,10 +96,6 @@ impl Benchmark for Declared {
             return Ok(Arc::new(coded::CodedSuite::load(source, &self.permissions, files)?));
         }
         Ok(Arc::new(suite::Loaded::load(source, files)?))
-    }
-
-    fn score_case(&self, case: &FileSet, _data: &FileSet) -> Result<BTreeMap<String, Value>, DataError> {
-        Err(case_place(case).problem("golden cases are of built-in benchmarks; score predictions with --predictions"))
     }
 }
 

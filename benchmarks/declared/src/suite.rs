@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, NoVerdicts, Persona, Picture, Score, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts, delegated,
+    DataError, Dataset, Evaluation, Item, Metric, NoVerdicts, Persona, Picture, Pictures, Predictions, Scores, Scoring,
+    SelectError, Sessions, Simulated, Step, Tables, Verdicts, delegated,
 };
 use regatta_proto::{
     ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemIndex, Question, Reply, Role, SessionSeed, Setting,
@@ -192,7 +192,7 @@ fn last_reply(transcript: &Transcript) -> Option<Cow<'_, Reply>> {
     delegated::turns(transcript).into_iter().rfind(|turn| turn.role == Role::Agent).map(|turn| turn.reply)
 }
 
-impl Suite for Loaded {
+impl Dataset for Loaded {
     fn items(&self) -> &[Item] {
         &self.items.items
     }
@@ -206,6 +206,16 @@ impl Suite for Loaded {
         select(&self.items.items, self.grid.iter().map(|choice| &choice.setting), native, tasks, limit)
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.items.parts.get(position(item)).cloned().unwrap_or_default()
+    }
+
+    fn image(&self, digest: &Digest) -> Option<Image> {
+        images::of_digest(&self.images, digest)
+    }
+}
+
+impl Sessions for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         let (Some(subject), Some((choice, agent))) = (self.subject(position(item)), chosen(&self.grid, setting)) else {
             return Step::not_selected(item, setting);
@@ -223,7 +233,9 @@ impl Suite for Loaded {
             (None, _) | (_, None) => step,
         }
     }
+}
 
+impl Evaluation for Loaded {
     fn score(
         &self,
         item: ItemIndex,
@@ -246,38 +258,31 @@ impl Suite for Loaded {
         last_reply(transcript).is_some_and(|reply| self.scorers.is_unreadable(&reply, &self.heads))
     }
 
-    fn tabulate(&self, _evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        tables::tabulate(trials)
-    }
-
-    fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {
-        self.metrics.clone()
-    }
-
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         self.scorers.is_judged(value)
     }
 
-    fn image(&self, digest: &Digest) -> Option<Image> {
-        images::of_digest(&self.images, digest)
+    fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
+        match self.scorers.score(0, evaluators, self.right.first()?, &NoVerdicts)? {
+            Scoring::Needs(questions) => questions.into_iter().next(),
+            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
+        }
     }
+}
 
-    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
-        images::pictures(&self.images, transcript)
+impl Tables for Loaded {
+    fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {
+        self.metrics.clone()
     }
+}
 
-    fn picture(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript, number: usize) -> Option<Picture> {
-        images::picture(&self.images, transcript, number)
-    }
-
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        self.items.parts.get(position(item)).cloned().unwrap_or_default()
-    }
-
+impl Predictions for Loaded {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         predictions::read(&self.items.items, file, content)
     }
+}
 
+impl Simulated for Loaded {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -294,14 +299,17 @@ impl Suite for Loaded {
         self.asked.get(&question(request)?).copied()
     }
 
-    fn example_question(&self, evaluators: &[Evaluator]) -> Option<Question> {
-        match self.scorers.score(0, evaluators, self.right.first()?, &NoVerdicts)? {
-            Scoring::Needs(questions) => questions.into_iter().next(),
-            Scoring::Scored(_) | Scoring::Unfit(_) | Scoring::Failed(_) => None,
-        }
-    }
-
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         simulated_reply(prompt, persona, seed)
+    }
+}
+
+impl Pictures for Loaded {
+    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        images::pictures(&self.images, transcript)
+    }
+
+    fn picture(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript, number: usize) -> Option<Picture> {
+        images::picture(&self.images, transcript, number)
     }
 }

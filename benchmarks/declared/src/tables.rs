@@ -1,10 +1,6 @@
 //! Metrics, and what stands in tables.
 
-use std::collections::BTreeMap;
-
-use regatta_benchmarks::{Better, DataError, Measure, Metric, Score, Table, Unit};
-use regatta_proto::ItemIndex;
-use serde_json::json;
+use regatta_benchmarks::{Better, DataError, Measure, Metric, Unit};
 
 use crate::definition::{MetricSpec, Named, Source};
 use crate::scoring::{Rule, Scorer};
@@ -150,27 +146,6 @@ fn measure(spec: &MetricSpec, values: &[String], earlier: &[Metric]) -> Result<M
     }
 }
 
-/// Plain means of all values, each over the sessions that have it, whose number stands beside it where these are not all. There is no paper
-/// whose columns a table could fill.
-pub(crate) fn tabulate(trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-    let mut sums: BTreeMap<&str, (f64, u32)> = BTreeMap::new();
-    for (name, value) in trials.iter().flatten().flat_map(|(_, score)| &score.values) {
-        let (sum, count) = sums.entry(name).or_default();
-        *sum += value;
-        *count += 1;
-    }
-    let means: BTreeMap<&str, f64> = sums.iter().map(|(name, (sum, count))| (*name, sum / f64::from(*count))).collect();
-    let sessions = trials.iter().map(Vec::len).sum::<usize>();
-    let is_part = |count: &u32| *count as usize != sessions;
-    let parts: BTreeMap<&str, u32> =
-        sums.iter().filter(|(_, (_, count))| is_part(count)).map(|(name, (_, count))| (*name, *count)).collect();
-    let mut aggregate = json!({ "sessions": sessions, "means": means });
-    if !parts.is_empty() {
-        aggregate["sessions_of"] = json!(parts);
-    }
-    Table { aggregate, columns: Vec::new() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,19 +156,5 @@ mod tests {
         let ratio = || Measure::Ratio { numerator: "kept".to_owned(), denominator: "count".to_owned(), of_item: true };
         assert!(!Measure::Average { of: vec![mean(), mean()] }.is_of_sums());
         assert!(Measure::Average { of: vec![mean(), ratio()] }.is_of_sums());
-    }
-
-    #[test]
-    fn a_mean_says_over_how_many_sessions_it_is_where_not_all_have_the_value() {
-        let score = |values: &[(&str, f64)]| Score {
-            values: values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-            detail: serde_json::Value::Null,
-        };
-        let (graded, ungraded) = (score(&[("grade", 1.0), ("right", 1.0)]), score(&[("right", 0.0)]));
-        let trial = vec![(ItemIndex(0), &graded), (ItemIndex(1), &ungraded)];
-        let found = tabulate(&[trial]).aggregate;
-        let expected = json!({ "sessions": 2, "means": { "grade": 1.0, "right": 0.5 }, "sessions_of": { "grade": 1 } });
-        assert_eq!(found, expected);
-        assert_eq!(tabulate(&[vec![(ItemIndex(0), &graded)]]).aggregate["sessions_of"], serde_json::Value::Null);
     }
 }

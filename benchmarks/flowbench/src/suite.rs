@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Item, Metric, PaperTable, Persona, Picture, RatedScore, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, Verdicts, delegated,
+    CellResult, DataError, Dataset, Evaluation, Item, Metric, PaperTable, Persona, Picture, Pictures, Predictions,
+    RatedScore, Score, Scores, Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Verdicts, delegated,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -40,7 +40,7 @@ impl Loaded {
     }
 }
 
-impl Suite for Loaded {
+impl Dataset for Loaded {
     fn items(&self) -> &[Item] {
         &self.items
     }
@@ -53,6 +53,12 @@ impl Suite for Loaded {
         items::select(&self.data, setting, tasks, limit)
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.data.entry(item).map(|entry| entry.group.domain.clone()).into_iter().collect()
+    }
+}
+
+impl Sessions for Loaded {
     fn roles(&self, setting: &Setting) -> Vec<Role> {
         match SessionMode::of(setting).map(|named| named.mode.level) {
             Some(Level::Session) => vec![Role::Agent, Role::User, Role::Environment],
@@ -71,7 +77,9 @@ impl Suite for Loaded {
             None => session::next(entry, self.simulators(), mode, transcript),
         }
     }
+}
 
+impl Evaluation for Loaded {
     fn score(
         &self,
         item: ItemIndex,
@@ -106,12 +114,14 @@ impl Suite for Loaded {
         texts.into_iter().any(extraction::is_unreadable_call)
     }
 
-    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        Table { aggregate: scoring::aggregate(evaluator, &self.entries(&trials.concat())), columns: Vec::new() }
-    }
-
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         scoring::is_judged(value)
+    }
+}
+
+impl Tables for Loaded {
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        Table { aggregate: scoring::aggregate(evaluator, &self.entries(&trials.concat())), columns: Vec::new() }
     }
 
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
@@ -122,37 +132,18 @@ impl Suite for Loaded {
         SessionMode::of(setting).map(|named| tables::metrics(named.mode, evaluator)).unwrap_or_default()
     }
 
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        self.data.entry(item).map(|entry| entry.group.domain.clone()).into_iter().collect()
-    }
-
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, self.data.is_synthetic(), cells)
     }
+}
 
-    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
-        match (self.data.entry(item), SessionMode::of(setting)) {
-            (Some(entry), Some(SessionMode { mode, .. })) => pictures::pictures(entry, mode, transcript),
-            _ => Vec::new(),
-        }
-    }
-
-    /// The judge counts the goals of a conversation; replies to single turns have other scores.
-    fn rated_score(&self, setting: &Setting) -> Option<RatedScore> {
-        match SessionMode::of(setting)?.mode.level {
-            Level::Session => Some(RatedScore {
-                name: tables::name::PROGRESS,
-                meaning: "share of the user's goals that were reached",
-                range: (0.0, 1.0),
-            }),
-            Level::Turn => None,
-        }
-    }
-
+impl Predictions for Loaded {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         predictions::read(&self.data, file, content)
     }
+}
 
+impl Simulated for Loaded {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -174,5 +165,26 @@ impl Suite for Loaded {
 
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         simulate::judge_reply(prompt, self.judges(), persona, seed)
+    }
+}
+
+impl Pictures for Loaded {
+    fn pictures(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        match (self.data.entry(item), SessionMode::of(setting)) {
+            (Some(entry), Some(SessionMode { mode, .. })) => pictures::pictures(entry, mode, transcript),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The judge counts the goals of a conversation; replies to single turns have other scores.
+    fn rated_score(&self, setting: &Setting) -> Option<RatedScore> {
+        match SessionMode::of(setting)?.mode.level {
+            Level::Session => Some(RatedScore {
+                name: tables::name::PROGRESS,
+                meaning: "share of the user's goals that were reached",
+                range: (0.0, 1.0),
+            }),
+            Level::Turn => None,
+        }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, SampledBy, Score, Scores, Scoring, SelectError,
-    Step, Suite, Table, Verdicts, delegated,
+    CellResult, DataError, Dataset, Drawing, Evaluation, Item, Metric, PaperTable, Persona, Pictures, Predictions,
+    SampledBy, Score, Scores, Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Verdicts, delegated,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Question, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -56,7 +56,7 @@ impl Loaded {
     }
 }
 
-impl Suite for Loaded {
+impl Dataset for Loaded {
     fn items(&self) -> &[Item] {
         &self.items.items
     }
@@ -69,6 +69,12 @@ impl Suite for Loaded {
         self.items.select(setting, tasks, limit)
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.items.place(item).map(|place| parts(&self.data, place)).unwrap_or_default()
+    }
+}
+
+impl Sessions for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         let Some(SessionMode { mode, agent }) = SessionMode::of(setting) else {
             return Step::not_selected(item, setting);
@@ -88,7 +94,9 @@ impl Suite for Loaded {
             (Mode::Stepwise | Mode::EndToEnd, _, _) => Step::not_selected(item, setting),
         }
     }
+}
 
+impl Evaluation for Loaded {
     fn score(
         &self,
         item: ItemIndex,
@@ -121,12 +129,19 @@ impl Suite for Loaded {
         }
     }
 
-    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, trials), columns: Vec::new() }
-    }
-
     fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
         metrics::is_judged(value)
+    }
+
+    fn example_question(&self, _evaluators: &[Evaluator]) -> Option<Question> {
+        // An example is enough: judges may be needed, depending on the answers.
+        Some(question("any", Conversation { before: Vec::new(), prompt: String::new() }))
+    }
+}
+
+impl Tables for Loaded {
+    fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
+        Table { aggregate: tabulation::aggregate(&self.data, &self.items, evaluator, trials), columns: Vec::new() }
     }
 
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
@@ -137,33 +152,18 @@ impl Suite for Loaded {
         SessionMode::of(setting).map(|named| metrics::metrics(named.mode, evaluator)).unwrap_or_default()
     }
 
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        self.items.place(item).map(|place| parts(&self.data, place)).unwrap_or_default()
-    }
-
     fn paper_tables(&self, evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(evaluator, cells)
     }
+}
 
-    fn drawings(
-        &self,
-        item: ItemIndex,
-        _setting: &Setting,
-        _evaluators: &[Evaluator],
-        transcript: &Transcript,
-        _verdicts: &dyn Verdicts,
-    ) -> Vec<Drawing> {
-        match (self.step(item), self.whole(item)) {
-            (Some(step), _) => step.drawings(scoring::answer(transcript).as_ref()),
-            (None, Some(whole)) => whole.drawings(transcript),
-            (None, None) => Vec::new(),
-        }
-    }
-
+impl Predictions for Loaded {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         predictions::transcripts(&self.data, &self.items, file, content)
     }
+}
 
+impl Simulated for Loaded {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -185,12 +185,24 @@ impl Suite for Loaded {
         self.items.position(Place::Step(position, step))
     }
 
-    fn example_question(&self, _evaluators: &[Evaluator]) -> Option<Question> {
-        // An example is enough: judges may be needed, depending on the answers.
-        Some(question("any", Conversation { before: Vec::new(), prompt: String::new() }))
-    }
-
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         simulate::judge_reply(prompt, persona, seed)
+    }
+}
+
+impl Pictures for Loaded {
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        _evaluators: &[Evaluator],
+        transcript: &Transcript,
+        _verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        match (self.step(item), self.whole(item)) {
+            (Some(step), _) => step.drawings(scoring::answer(transcript).as_ref()),
+            (None, Some(whole)) => whole.drawings(transcript),
+            (None, None) => Vec::new(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use regatta_proto::{BenchmarkName, Limit, Setting};
 
 use super::{canary_items, select_items, with_canaries};
-use crate::{SelectError, Suite};
+use crate::{Dataset, SelectError};
 
 /// A benchmark of a sweep whose sample is to be sized.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ pub struct SampledBenchmark<'a> {
     /// Name of the benchmark.
     pub name: &'a BenchmarkName,
     /// Data set.
-    pub suite: &'a dyn Suite,
+    pub suite: &'a dyn Dataset,
     /// Settings, each of which runs the sample.
     pub settings: &'a [Setting],
     /// Tasks; all when empty.

@@ -1,6 +1,6 @@
 //! Sessions driven without a pipeline: the suite itself simulates every model.
 
-use regatta_benchmarks::{DelegatedTask, Persona, Step, Suite};
+use regatta_benchmarks::{DelegatedTask, Persona, Sessions, Step, Suite};
 use regatta_proto::{
     Call, ChatRequest, Event, ItemIndex, Lane, Reply, Role, Served, SessionSeed, Setting, Transcript, Usage,
 };
@@ -54,7 +54,7 @@ pub fn session_of_agent(events: &[Value]) -> Transcript {
 /// If the session does not end within 1,000 calls.
 #[must_use]
 pub fn drive_with(
-    suite: &dyn Suite,
+    suite: &dyn Sessions,
     item: ItemIndex,
     setting: &Setting,
     mut reply: impl FnMut(Role, &ChatRequest) -> Reply,

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regatta_benchmarks::{Persona, Scores, Scoring, Suite, Verdicts};
+use regatta_benchmarks::{Persona, Scores, Scoring, Simulated, Suite, Verdicts};
 use regatta_proto::{Digest, Evaluator, ItemIndex, Question, SessionSeed, Setting, Transcript, Verdict};
 
 use super::driving::drive;
 
 /// The judge that a suite simulates, when it is right. It panics at a prompt that the suite does not recognise as one of its own.
-pub struct SimulatedJudge<'s>(pub &'s dyn Suite);
+pub struct SimulatedJudge<'s>(pub &'s dyn Simulated);
 
 impl Verdicts for SimulatedJudge<'_> {
     fn answer(&self, question: &Question) -> Option<Verdict> {
@@ -27,7 +27,7 @@ const MICRO: [i32; 2] = [100_000, 900_000];
 
 /// A judge of one mind.
 struct Mind<'s> {
-    suite: &'s dyn Suite,
+    suite: &'s dyn Simulated,
     persona: Persona,
     seed: u64,
 }

@@ -1,8 +1,8 @@
 //! The loaded data set behind the one interface of all benchmarks.
 
 use regatta_benchmarks::{
-    CellResult, DataError, Drawing, Item, Metric, PaperTable, Persona, Score, Scores, Scoring, SelectError, Step,
-    Suite, Table, Verdicts, delegated,
+    CellResult, DataError, Dataset, Drawing, Evaluation, Item, Metric, PaperTable, Persona, Pictures, Predictions,
+    Score, Scores, Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Verdicts, delegated,
 };
 use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
@@ -26,7 +26,7 @@ impl Loaded {
     }
 }
 
-impl Suite for Loaded {
+impl Dataset for Loaded {
     fn items(&self) -> &[Item] {
         &self.items
     }
@@ -34,14 +34,18 @@ impl Suite for Loaded {
     fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         items::select(&self.data, setting, tasks, limit)
     }
+}
 
+impl Sessions for Loaded {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (self.data.record(item), SessionMode::of(setting)) {
             (Some(record), Some(mode)) => session::next(&self.data, record, &mode, transcript),
             _ => Step::not_selected(item, setting),
         }
     }
+}
 
+impl Evaluation for Loaded {
     fn score(
         &self,
         item: ItemIndex,
@@ -63,15 +67,17 @@ impl Suite for Loaded {
         has_answered && delegated::answer(transcript).as_deref().and_then(parse_official::parse).is_none()
     }
 
+    /// Every value counts nodes that were matched by similarity.
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        scoring::VALUE_NAMES.contains(&value)
+    }
+}
+
+impl Tables for Loaded {
     fn tabulate(&self, evaluator: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let with_tasks =
             trials.iter().flatten().filter_map(|(item, score)| Some((self.data.record(*item)?.task, *score)));
         tables::tabulate(evaluator, with_tasks)
-    }
-
-    /// Every value counts nodes that were matched by similarity.
-    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
-        scoring::VALUE_NAMES.contains(&value)
     }
 
     fn aggregate_range(&self, _evaluator: Evaluator, pointer: &str) -> Option<(f64, f64)> {
@@ -85,23 +91,15 @@ impl Suite for Loaded {
     fn paper_tables(&self, _evaluator: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         tables::paper_tables(cells)
     }
+}
 
-    fn drawings(
-        &self,
-        item: ItemIndex,
-        _setting: &Setting,
-        evaluators: &[Evaluator],
-        transcript: &Transcript,
-        verdicts: &dyn Verdicts,
-    ) -> Vec<Drawing> {
-        let Some(record) = self.data.record(item) else { return Vec::new() };
-        drawing::drawings(record, evaluators, delegated::answer(transcript).as_deref(), verdicts)
-    }
-
+impl Predictions for Loaded {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         predictions::read(&self.data, file, content)
     }
+}
 
+impl Simulated for Loaded {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -116,5 +114,19 @@ impl Suite for Loaded {
 
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
         self.prompts.item(request)
+    }
+}
+
+impl Pictures for Loaded {
+    fn drawings(
+        &self,
+        item: ItemIndex,
+        _setting: &Setting,
+        evaluators: &[Evaluator],
+        transcript: &Transcript,
+        verdicts: &dyn Verdicts,
+    ) -> Vec<Drawing> {
+        let Some(record) = self.data.record(item) else { return Vec::new() };
+        drawing::drawings(record, evaluators, delegated::answer(transcript).as_deref(), verdicts)
     }
 }

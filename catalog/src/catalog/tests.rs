@@ -1,9 +1,10 @@
 use std::sync::Mutex;
 
 use regatta_benchmarks::{
-    Benchmark, Item, Persona, Registry as BenchmarkRegistry, Score, Scores, Scoring, Step, Table, Verdicts,
+    Benchmark, Dataset, Evaluation, Item, Pictures, Predictions, Registry as BenchmarkRegistry, Scores, Scoring,
+    Sessions, Simulated, Step, Tables, Verdicts,
 };
-use regatta_proto::{ChatRequest, Evaluator, FileSet, ItemIndex, Reply, Role, SessionSeed, Transcript};
+use regatta_proto::{Evaluator, FileSet, ItemIndex, Transcript};
 
 use super::*;
 use crate::store_dataset;
@@ -41,13 +42,9 @@ impl Benchmark for Heavy {
         LOADED.lock().unwrap().push(name);
         Ok(Arc::new(Weight(unpacked)))
     }
-
-    fn score_case(&self, _: &FileSet, _: &FileSet) -> Result<BTreeMap<String, serde_json::Value>, DataError> {
-        unreachable!("nothing is scored")
-    }
 }
 
-impl Suite for Weight {
+impl Dataset for Weight {
     fn items(&self) -> &[Item] {
         &[]
     }
@@ -59,39 +56,32 @@ impl Suite for Weight {
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         Ok(Vec::new())
     }
+}
 
+impl Sessions for Weight {
     fn next(&self, _: ItemIndex, _: &Setting, _: &Transcript) -> Step {
         Step::Done
     }
+}
 
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!("nothing is scored")
+impl Evaluation for Weight {
+    fn score(&self, item: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
+        Scoring::not_selected(item)
     }
 
     fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
         Scores::new()
     }
 
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("nothing is scored")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("nothing is scored")
-    }
-
-    fn simulate(&self, _: ItemIndex, _: &Setting, role: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
-        Reply::said(role.to_string())
-    }
-
     fn is_judged(&self, _: Evaluator, _: &str) -> bool {
         false
     }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
 }
+
+impl Tables for Weight {}
+impl Predictions for Weight {}
+impl Simulated for Weight {}
+impl Pictures for Weight {}
 
 /// Stores a data set of so many MiB.
 async fn stored(blobs: &Blobs, name: &str, mib: usize) -> Digest {

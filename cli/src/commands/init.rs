@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use regatta_benchmarks::{Benchmark, Suite, default_setting};
+use regatta_benchmarks::{Benchmark, Dataset, default_setting};
 use regatta_proto::{BenchmarkName, Evaluator, ModelRef, Question, Setting, SweepId};
 use serde_json::Value;
 
@@ -209,7 +209,7 @@ fn write_own(
     out: &mut String,
     args: &InitArgs,
     name: &BenchmarkName,
-    suite: &dyn Suite,
+    suite: &dyn Dataset,
     judge: Option<&ModelRef>,
 ) -> anyhow::Result<()> {
     let mut settings = named_settings(args, name);

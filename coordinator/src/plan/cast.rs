@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{NoVerdicts, Persona, Scoring, Suite, listed_items, select_items};
+use regatta_benchmarks::{NoVerdicts, Persona, Scoring, Sessions, Suite, Tables, listed_items, select_items};
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, EndpointKind, Evaluator, ItemIndex, Judge, Lane, MemberName, ModelRef,
     ModelSpec, Question, Role, RoleModels, Setting, SweepSpec,
@@ -19,7 +19,7 @@ const PERSONAS: [Persona; 2] = [Persona::Oracle, Persona::Noisy(0.5)];
 /// Every role that sessions need has a model, and no other has.
 pub(super) fn check_roles(
     place: &str,
-    suite: &dyn Suite,
+    suite: &dyn Sessions,
     settings: &[Setting],
     roles: &RoleModels,
 ) -> Result<(), PlanError> {
@@ -51,7 +51,7 @@ pub(super) fn check_roles(
 /// Every cast that a setting names gives models to members that its sessions have.
 pub(super) fn check_members(
     place: &str,
-    suite: &dyn Suite,
+    suite: &dyn Sessions,
     settings: &[Setting],
     casts: &BTreeMap<String, BTreeMap<MemberName, ModelSpec>>,
 ) -> Result<(), PlanError> {
@@ -78,7 +78,7 @@ pub(super) fn check_members(
 pub(super) fn check_lanes(
     benchmark: &BenchmarkName,
     locked: &BenchmarkLock,
-    suite: &dyn Suite,
+    suite: &dyn Sessions,
     spec: &SweepSpec,
 ) -> Result<(), PlanError> {
     let is_conversation = |setting: &&Setting| {
@@ -151,7 +151,7 @@ pub(super) fn check_judge(
 /// An audit corrects what a judge decides, so there must be some.
 fn check_audited(
     name: &BenchmarkName,
-    suite: &dyn Suite,
+    suite: &dyn Tables,
     settings: &[Setting],
     evaluators: &[Evaluator],
 ) -> Result<(), PlanError> {

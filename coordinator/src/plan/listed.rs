@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use regatta_benchmarks::Suite;
+use regatta_benchmarks::Dataset;
 use regatta_proto::{ItemId, ItemIndex, did_you_mean};
 
 use super::{PlanError, field};
 
 /// Each listed item is in the data.
-pub(super) fn check_known(place: &str, suite: &dyn Suite, listed: &[ItemId]) -> Result<(), PlanError> {
+pub(super) fn check_known(place: &str, suite: &dyn Dataset, listed: &[ItemId]) -> Result<(), PlanError> {
     if listed.is_empty() {
         return Ok(());
     }
@@ -29,7 +29,7 @@ pub(super) fn check_known(place: &str, suite: &dyn Suite, listed: &[ItemId]) -> 
 /// Each listed item is among those that some setting `run`s; otherwise the list would promise more than is run.
 pub(super) fn check_run(
     place: &str,
-    suite: &dyn Suite,
+    suite: &dyn Dataset,
     listed: &[ItemId],
     run: &BTreeSet<ItemIndex>,
 ) -> Result<(), PlanError> {

@@ -1,6 +1,6 @@
 //! Intervals of the numbers in a benchmark's own aggregates, which only its official code computes.
 
-use regatta_benchmarks::Suite;
+use regatta_benchmarks::Tables;
 use regatta_proto::{Evaluator, Level};
 use serde::Serialize;
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(crate) struct AggregateNumber {
 /// Numbers of the aggregate of `evaluator`, of all trials or of the one at `trial`, in the order of their names: those that the benchmark
 /// knows for averages over sessions. Empty without the evaluator.
 pub(crate) fn numbers(
-    suite: &dyn Suite,
+    suite: &dyn Tables,
     group: &GroupResult,
     evaluator: Evaluator,
     trial: Option<usize>,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use regatta_backends::{SessionRow, TranscriptRef};
-use regatta_benchmarks::{Metric, Score, Scores, Suite, Table};
+use regatta_benchmarks::{Metric, Score, Scores, Suite, Table, Tables};
 use regatta_catalog::Sweep;
 use regatta_deciding::Audit;
 use regatta_proto::{
@@ -474,13 +474,13 @@ fn unreadable(cell: &Cell, row: &SessionRow, source: serde_json::Error) -> Tabul
 }
 
 /// Numbers of `setting`: all metrics of each evaluator.
-fn metric_keys(suite: &dyn Suite, lock: &BenchmarkLock, setting: &Setting) -> Vec<MetricKey> {
+fn metric_keys(suite: &dyn Tables, lock: &BenchmarkLock, setting: &Setting) -> Vec<MetricKey> {
     let of = |evaluator: &Evaluator| suite.metrics(setting, *evaluator).into_iter();
     lock.evaluators.iter().flat_map(|evaluator| of(evaluator).map(|metric| (*evaluator, metric))).collect()
 }
 
 /// The metric by which the models of `setting` are compared.
-pub(crate) fn deciding_key(suite: &dyn Suite, lock: &BenchmarkLock, setting: &Setting) -> Option<MetricKey> {
+pub(crate) fn deciding_key(suite: &dyn Tables, lock: &BenchmarkLock, setting: &Setting) -> Option<MetricKey> {
     let mut keys = metric_keys(suite, lock, setting);
     let first = *headline(&keys).first()?;
     Some(keys.swap_remove(first))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{Measured, PaperColumn, PaperTable, Score, Scores, Suite, Table};
+use regatta_benchmarks::{Measured, PaperColumn, PaperTable, Score, Scores, Table, Tables};
 use regatta_proto::{Evaluator, ItemIndex, Level, Setting};
 
 use crate::statistics::{Influence, Spread, interval_of, spread};
@@ -20,7 +20,7 @@ pub(crate) struct LeftOut {
 
 /// The groups of clusters that are left out one after another; none for a single cluster.
 pub(crate) fn left_out(
-    suite: &dyn Suite,
+    suite: &dyn Tables,
     evaluators: &[Evaluator],
     trials: &[Vec<(ItemIndex, Scores)>],
     items: &[ItemIndex],

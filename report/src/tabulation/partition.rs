@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use regatta_benchmarks::{Item, Suite};
+use regatta_benchmarks::{Dataset, Item};
 use regatta_proto::ItemIndex;
 
 /// The cluster of each item, numbered by first appearance: items of one group are one cluster, every other item is one by itself.
@@ -31,7 +31,7 @@ pub(crate) fn tasks<'a>(items: impl Iterator<Item = Option<&'a Item>>) -> Vec<(S
 }
 
 /// The other parts of the data set that `selected` items belong to, in its order, with the positions of their items.
-pub(crate) fn parts(suite: &dyn Suite, selected: &[ItemIndex]) -> Vec<(String, Vec<usize>)> {
+pub(crate) fn parts(suite: &dyn Dataset, selected: &[ItemIndex]) -> Vec<(String, Vec<usize>)> {
     let mut parts = Parts::default();
     for (position, index) in selected.iter().enumerate() {
         suite.parts(*index).iter().for_each(|part| parts.add(part, position));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use regatta_benchmarks::{CellResult, Measured, PaperEntry, Suite, Table};
+use regatta_benchmarks::{CellResult, Measured, PaperEntry, Table, Tables};
 use regatta_catalog::Sweep;
 use regatta_proto::{Evaluator, ModelSpec};
 
@@ -37,7 +37,7 @@ pub(crate) fn tables(sweep: &Sweep, groups: &[GroupResult], usages: &Usages) -> 
 
 /// The tables of a benchmark with some clusters of a setting left out, of all its models at once: these have the same items.
 fn without<'g>(
-    suite: &dyn Suite,
+    suite: &dyn Tables,
     groups: &'g [GroupResult],
     cells: &[CellResult<'g>],
     evaluator: Evaluator,

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use regatta_backends::{Queue, Quota};
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_benchmarks::{
+    Dataset, Evaluation, Item, Pictures, Predictions, Score, Scores, Scoring, SelectError, Sessions, Simulated, Step,
+    Suite, Tables, Verdicts,
+};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AskedQuestion, BenchmarkLock, Cause, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec, Evaluator,
-    ItemIndex, Job, Judge, JudgeOutcome, ModelRef, ModelSpec, Outcome, PriceSource, Question, Reply, Report, Role,
-    RoleModels, SessionOutcome, SessionSeed, Setting, SweepLock, Transcript, Usage, Verdict,
+    AskedQuestion, BenchmarkLock, Cause, CostSum, Digest, EndpointKind, EndpointSpec, Evaluator, ItemIndex, Job, Judge,
+    JudgeOutcome, ModelRef, ModelSpec, Outcome, PriceSource, Question, Report, RoleModels, SessionOutcome, Setting,
+    SweepLock, Transcript, Usage, Verdict,
 };
 use serde_json::{Value, json};
 
@@ -40,7 +43,7 @@ fn words(verdict: Verdict) -> Vec<String> {
     }
 }
 
-impl Suite for Talk {
+impl Dataset for Talk {
     fn items(&self) -> &[Item] {
         &self.0
     }
@@ -48,11 +51,15 @@ impl Suite for Talk {
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         Ok((0..self.0.len() as u32).map(ItemIndex).collect())
     }
+}
 
+impl Sessions for Talk {
     fn next(&self, _: ItemIndex, _: &Setting, _: &Transcript) -> Step {
         Step::Done
     }
+}
 
+impl Evaluation for Talk {
     fn score(&self, item: ItemIndex, evaluators: &[Evaluator], said: &Transcript, known: &dyn Verdicts) -> Scoring {
         if *said == Transcript::default() {
             return Scoring::Unfit("nothing happened".to_owned());
@@ -74,26 +81,15 @@ impl Suite for Talk {
         Scores::new()
     }
 
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
-        unreachable!("a scorer asks no model")
-    }
-
     fn is_judged(&self, _: Evaluator, _: &str) -> bool {
         true
     }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("no sweep ends here")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("nobody predicts here")
-    }
 }
+
+impl Tables for Talk {}
+impl Predictions for Talk {}
+impl Simulated for Talk {}
+impl Pictures for Talk {}
 
 /// A sweep of two sessions with this judge.
 fn sweep(judge: &str, seed: u64) -> Sweep {

@@ -1,7 +1,7 @@
 //! A minimal benchmark.
 
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, ToolCall, Transcript, rng};
+use regatta_benchmarks::{Dataset, Item, Persona, SelectError, Simulated};
+use regatta_proto::{ChatRequest, ItemIndex, Reply, Role, SessionSeed, Setting, ToolCall, rng};
 
 /// Three items whose prompts say `Task: <id>` and whose gold is `gold of <id>`, followed by the setting where it is not the default. In
 /// `calling` and `saying-and-calling` the agent calls tools.
@@ -35,11 +35,17 @@ impl ThreeItems {
     }
 }
 
-impl Suite for ThreeItems {
+impl Dataset for ThreeItems {
     fn items(&self) -> &[Item] {
         &self.0
     }
 
+    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        Ok((0..self.0.len() as u32).map(ItemIndex).collect())
+    }
+}
+
+impl Simulated for ThreeItems {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -71,10 +77,6 @@ impl Suite for ThreeItems {
         })
     }
 
-    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
-        false
-    }
-
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
         let asked = request.messages.last()?.content.strip_prefix("Task: ")?;
         (0..).map(ItemIndex).zip(&self.0).find(|(_, item)| item.id.as_str() == asked).map(|(index, _)| index)
@@ -83,29 +85,5 @@ impl Suite for ThreeItems {
     fn simulate_judge(&self, prompt: &str, persona: Persona, seed: SessionSeed) -> Option<String> {
         let asked = prompt.strip_prefix("Judge: ")?;
         Some(format!("{persona:?} says yes to {asked}, seed {}", seed.0))
-    }
-
-    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        unreachable!("an endpoint selects nothing")
-    }
-
-    fn next(&self, _: ItemIndex, _: &Setting, _: &Transcript) -> Step {
-        unreachable!("an endpoint drives no session")
-    }
-
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!("an endpoint scores nothing")
-    }
-
-    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
-        unreachable!("an endpoint scores nothing")
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("an endpoint scores nothing")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("an endpoint scores nothing")
     }
 }

@@ -35,7 +35,7 @@ async fn the_oracle_answers_every_item_of_the_miniature_with_its_gold() {
     let simulated = SimulatedSuite {
         benchmark: "worfbench".parse().unwrap(),
         default_setting: worfbench().settings().into_iter().next(),
-        suite: Arc::clone(&suite),
+        suite: suite.clone(),
     };
     let harness = Harness::start(Config { suites: vec![simulated], ..config() }).await;
     for setting in worfbench().settings() {

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use regatta_backends::ScoreValue;
-use regatta_benchmarks::{Measure, Suite};
+use regatta_benchmarks::{Measure, Tables};
 use regatta_catalog::Sweep;
 use regatta_proto::{BenchmarkName, Cell, Evaluator, ItemIndex, ModelRef, Setting};
 
@@ -51,8 +51,8 @@ impl Group<'_> {
         models
     }
 
-    fn suite<'s>(&self, sweep: &'s Sweep) -> Option<&'s dyn Suite> {
-        self.cells.first().and_then(|cell| sweep.suite(cell)).map(|suite| &**suite)
+    fn suite<'s>(&self, sweep: &'s Sweep) -> Option<&'s dyn Tables> {
+        Some(&**sweep.suite(self.cells.first()?)?)
     }
 
     fn evaluators<'s>(&self, sweep: &'s Sweep) -> &'s [Evaluator] {

@@ -1,6 +1,6 @@
 //! The next call of each session of a batch. It is a pure function of the job, so it is computed anew at each step and not stored.
 
-use regatta_benchmarks::{DelegatedTask, Item, Step, Suite};
+use regatta_benchmarks::{DelegatedTask, Item, Sessions, Step};
 use regatta_catalog::Sweep;
 use regatta_llm::{BatchCall, SessionTag};
 use regatta_proto::{
@@ -30,7 +30,7 @@ pub(super) enum Next<'a> {
 pub(super) struct Asked<'a> {
     pub(super) sweep: &'a Sweep,
     pub(super) cell: &'a Cell,
-    pub(super) suite: &'a dyn Suite,
+    pub(super) suite: &'a dyn Sessions,
     pub(super) request: ChatRequest,
     item: &'a Item,
     seed: SessionSeed,

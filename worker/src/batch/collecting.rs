@@ -1,7 +1,7 @@
 //! From what came of a batch's lines to reports, and to sessions that go on.
 
 use jiff::Timestamp;
-use regatta_benchmarks::{Step as Asking, Suite};
+use regatta_benchmarks::{Sessions, Step as Asking};
 use regatta_llm::{Collected, Spending, rule};
 use regatta_proto::{
     Attempt, AttemptId, AttemptTotals, BatchJob, Call, Cause, ChatRequest, Event, FailedCall, Filtered, Money,
@@ -180,7 +180,11 @@ fn go_on(
     }
 }
 
-fn answered((suite, setting): (&dyn Suite, &Setting), session: &SessionJob, call: Call) -> Result<SessionEnd, Onward> {
+fn answered(
+    (suite, setting): (&dyn Sessions, &Setting),
+    session: &SessionJob,
+    call: Call,
+) -> Result<SessionEnd, Onward> {
     let mut transcript = session.transcript.clone();
     transcript.events.push(Event::Call(Box::new(call)));
     let reason = match suite.next(session.key.item, setting, &transcript) {

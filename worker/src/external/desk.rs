@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use regatta_benchmarks::{Suite, ToolAnswer, ToolRequest};
+use regatta_benchmarks::{Sessions, ToolAnswer, ToolRequest};
 use regatta_bridge::{Answered, BridgedSession, Refused};
 use regatta_memory::ByteHolder;
 use regatta_proto::{ChatRequest, ErrorClass, Exchange, ItemIndex, Setting};
@@ -27,7 +27,7 @@ const URL_MAX: usize = 64 << 10;
 
 /// Hands everything to whoever drives the session, in the order in which it comes.
 pub(super) struct Desk {
-    suite: Arc<dyn Suite>,
+    suite: Arc<dyn Sessions>,
     item: ItemIndex,
     setting: Setting,
     model: String,

@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use regatta_benchmarks::{
-    DataError, Item, Metric, Persona, Picture, Score as ItemScore, Scores, Scoring, SelectError, Step, Suite, Table,
-    Verdicts, delegated,
+    DataError, Dataset, Evaluation, Item, Metric, Persona, Picture, Pictures, Predictions, Score as ItemScore, Scores,
+    Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Verdicts, delegated,
 };
 use regatta_coded::{
-    Answer, Asked, Call, Event as Said, Failure, Next, Permissions, Persona as Player, Pool, Reply as Simulated, Score,
+    Answer, Asked, Call, Event as Said, Failure, Next, Permissions, Persona as Player, Pool, Reply as Played, Score,
     Scored, Serve, Served, Simulate, Tabulate, Tabulated, TrialScore, Verdict as Known, WorldOf,
 };
 use regatta_proto::{
@@ -26,8 +26,8 @@ use super::world;
 use crate::definition::{Coded, Source};
 use crate::images::{self, Images};
 use crate::items::{position, select};
+use crate::predictions;
 use crate::setting::{Choice, chosen, grid};
-use crate::{predictions, tables};
 
 /// Most rounds of questions to judges for one session.
 const ROUNDS_MAX: usize = 16;
@@ -264,7 +264,7 @@ fn wrong(call: &Call, why: String) -> BenchmarkFailed {
     failed(Failure { about: call.about(), why, errors: String::new() })
 }
 
-impl Suite for CodedSuite {
+impl Dataset for CodedSuite {
     fn items(&self) -> &[Item] {
         &self.items.items
     }
@@ -282,6 +282,16 @@ impl Suite for CodedSuite {
         NonZeroUsize::new(self.pool.size())
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        self.items.parts.get(position(item)).cloned().unwrap_or_default()
+    }
+
+    fn image(&self, digest: &Digest) -> Option<Image> {
+        images::of_digest(&self.images, digest)
+    }
+}
+
+impl Sessions for CodedSuite {
     fn roles(&self, _setting: &Setting) -> Vec<Role> {
         self.roles.clone()
     }
@@ -296,7 +306,9 @@ impl Suite for CodedSuite {
             None => step,
         }
     }
+}
 
+impl Evaluation for CodedSuite {
     fn score_session(
         &self,
         item: ItemIndex,
@@ -336,9 +348,16 @@ impl Suite for CodedSuite {
         worst.map(|values| (Evaluator::Declared, of(values))).into_iter().collect()
     }
 
+    /// Only the program knows what it makes of verdicts, so the definition says it.
+    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
+        self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
+    }
+}
+
+impl Tables for CodedSuite {
     fn tabulate(&self, _evaluator: Evaluator, trials: &[Vec<(ItemIndex, &ItemScore)>]) -> Table {
         if !self.tabulates {
-            return tables::tabulate(trials);
+            return Table::of_means(trials);
         }
         let of = |(index, score): &(ItemIndex, &ItemScore)| {
             let item = self.item(*index)?.id.to_string();
@@ -362,32 +381,15 @@ impl Suite for CodedSuite {
     fn metrics(&self, _setting: &Setting, _evaluator: Evaluator) -> Vec<Metric> {
         self.metrics.clone()
     }
+}
 
-    /// Only the program knows what it makes of verdicts, so the definition says it.
-    fn is_judged(&self, _evaluator: Evaluator, value: &str) -> bool {
-        self.definition.values.iter().any(|(name, spec)| name.as_str() == value && spec.judged)
-    }
-
-    fn image(&self, digest: &Digest) -> Option<Image> {
-        images::of_digest(&self.images, digest)
-    }
-
-    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
-        images::pictures(&self.images, transcript)
-    }
-
-    fn picture(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript, number: usize) -> Option<Picture> {
-        images::picture(&self.images, transcript, number)
-    }
-
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        self.items.parts.get(position(item)).cloned().unwrap_or_default()
-    }
-
+impl Predictions for CodedSuite {
     fn read_predictions(&self, file: &str, content: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
         predictions::read(&self.items.items, file, content)
     }
+}
 
+impl Simulated for CodedSuite {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -413,7 +415,7 @@ impl Suite for CodedSuite {
             seed: (seed.0 >> 32) as u32,
             messages: messages_of(request, &self.images),
         });
-        match self.ask::<Simulated>(&call) {
+        match self.ask::<Played>(&call) {
             Ok(simulated) => reply(simulated),
             Err(failed) => {
                 tracing::error!(
@@ -430,5 +432,15 @@ impl Suite for CodedSuite {
     fn recognise(&self, request: &ChatRequest) -> Option<ItemIndex> {
         let asked = self.asked.get_or_init(|| self.learn());
         asked.get(&first_question(request)?).copied()
+    }
+}
+
+impl Pictures for CodedSuite {
+    fn pictures(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript) -> Vec<Picture> {
+        images::pictures(&self.images, transcript)
+    }
+
+    fn picture(&self, _item: ItemIndex, _setting: &Setting, transcript: &Transcript, number: usize) -> Option<Picture> {
+        images::picture(&self.images, transcript, number)
     }
 }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    Better, CellResult, DataError, Item, Measure, Metric, PaperColumn, PaperEntry, PaperRow, PaperTable, Persona,
-    Score, Scores, Scoring, SelectError, Step, Suite, Table, Unit, Verdicts,
+    Better, CellResult, Dataset, Evaluation, Item, Measure, Metric, PaperColumn, PaperEntry, PaperRow, PaperTable,
+    Pictures, Predictions, Score, Scores, Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Unit,
+    Verdicts,
 };
-use regatta_proto::{ChatRequest, Evaluator, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
+use regatta_proto::{Evaluator, ItemIndex, Setting, Transcript};
 
 /// The suite.
 pub(crate) struct Dialogues {
@@ -51,7 +52,7 @@ fn table(name: &str, title: &str, metric: &str, unit: Unit, cells: &[CellResult<
     }
 }
 
-impl Suite for Dialogues {
+impl Dataset for Dialogues {
     fn items(&self) -> &[Item] {
         &self.items
     }
@@ -60,10 +61,18 @@ impl Suite for Dialogues {
         Ok((0..Self::ITEMS as u32).map(ItemIndex).collect())
     }
 
+    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
+        if item.0 < 2 { vec!["first conversation".into()] } else { Vec::new() }
+    }
+}
+
+impl Sessions for Dialogues {
     fn next(&self, _: ItemIndex, _: &Setting, _: &Transcript) -> Step {
         Step::Done
     }
+}
 
+impl Evaluation for Dialogues {
     fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
         Scoring::Needs(Vec::new())
     }
@@ -75,6 +84,13 @@ impl Suite for Dialogues {
         evaluators.iter().map(|evaluator| (*evaluator, score.clone())).collect()
     }
 
+    /// Turns are counted.
+    fn is_judged(&self, _: Evaluator, value: &str) -> bool {
+        value == "right"
+    }
+}
+
+impl Tables for Dialogues {
     /// Number of scores of each trial, and whether any has a detail besides its values.
     fn tabulate(&self, _: Evaluator, trials: &[Vec<(ItemIndex, &Score)>]) -> Table {
         let sizes: Vec<usize> = trials.iter().map(Vec::len).collect();
@@ -108,31 +124,14 @@ impl Suite for Dialogues {
         ]
     }
 
-    fn parts(&self, item: ItemIndex) -> Vec<Arc<str>> {
-        if item.0 < 2 { vec!["first conversation".into()] } else { Vec::new() }
-    }
-
     fn paper_tables(&self, _: Evaluator, cells: &[CellResult<'_>]) -> Vec<PaperTable> {
         vec![
             table("table-3", "Table 3: turn level", "f1", Unit::Percent, cells),
             table("figure-4", "Figure 4: turns", "turns", Unit::Turns, cells),
         ]
     }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        Ok(Vec::new())
-    }
-
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
-        Reply::said("")
-    }
-
-    /// Turns are counted.
-    fn is_judged(&self, _: Evaluator, value: &str) -> bool {
-        value == "right"
-    }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
 }
+
+impl Predictions for Dialogues {}
+impl Simulated for Dialogues {}
+impl Pictures for Dialogues {}

@@ -1,7 +1,6 @@
-use regatta_benchmarks::{DataError, Item, Persona, Scores, Scoring, SelectError, Table, Verdicts};
 use regatta_proto::{
-    Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, ErrorClass, Evaluator, Finish, ItemIndex, Lane,
-    Reply, Role, Sampling, Served, SessionKey, SessionSeed, Usage,
+    Cause, CellIndex, ChatMessage, ChatRequest, ChatRole, Digest, ErrorClass, Finish, ItemIndex, Lane, Reply, Role,
+    Sampling, Served, SessionKey, Usage,
 };
 
 use super::*;
@@ -9,48 +8,12 @@ use super::*;
 /// Sessions of as many calls.
 struct Turns(usize);
 
-impl Suite for Turns {
+impl Sessions for Turns {
     fn next(&self, _: ItemIndex, _: &Setting, transcript: &Transcript) -> Asking {
         if transcript.calls().any(|call| call.role != Role::Agent) {
             return Asking::Unfit("nobody else is asked".to_owned());
         }
         if transcript.calls().count() < self.0 { Asking::Ask(Role::Agent, request()) } else { Asking::Done }
-    }
-
-    fn items(&self) -> &[Item] {
-        &[]
-    }
-
-    fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        unreachable!()
-    }
-
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!()
-    }
-
-    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
-        unreachable!()
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &regatta_benchmarks::Score)>]) -> Table {
-        unreachable!()
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!()
-    }
-
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
-        unreachable!()
-    }
-
-    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
-        false
-    }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
     }
 }
 

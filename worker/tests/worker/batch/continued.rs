@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures::future::BoxFuture;
 use jiff::SignedDuration;
 use regatta_backends::faults::{Connection, Fate, Trouble};
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_benchmarks::{Dataset, Item, SelectError, Sessions, Simulated, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AccountId, ChatMessage, ChatRequest, ChatRole, EndpointKind, Evaluator, ItemIndex, Job, ManualClock, Money, Reply,
-    Report, Role, SessionSeed, Setting, Transcript,
+    AccountId, ChatMessage, ChatRole, EndpointKind, ItemIndex, Job, ManualClock, Money, Report, Setting, Transcript,
 };
 use regatta_worker::SharedPermits;
 
@@ -21,14 +20,24 @@ use super::killed::waiting_batch;
 use super::paid::{state, with_budget};
 use super::server::{BatchServer, Line};
 use super::{AT_MOST, COST, MEASURED, at_first, into_lane, until};
-use crate::stage::{Cable, Reports, Stage};
+use crate::stage::{Cable, Reports, Stage, unscored};
 
 const ID: &str = "0a1b";
 
 /// Sessions of another suite whose agent is asked a second time.
 struct Twice(Arc<dyn Suite>);
 
-impl Suite for Twice {
+impl Dataset for Twice {
+    fn items(&self) -> &[Item] {
+        self.0.items()
+    }
+
+    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
+        self.0.select(setting, tasks, limit)
+    }
+}
+
+impl Sessions for Twice {
     fn next(&self, item: ItemIndex, setting: &Setting, transcript: &Transcript) -> Step {
         match (transcript.calls().count(), self.0.next(item, setting, &Transcript::default())) {
             (0, first) => first,
@@ -39,43 +48,11 @@ impl Suite for Twice {
             _ => Step::Done,
         }
     }
-
-    fn items(&self) -> &[Item] {
-        self.0.items()
-    }
-
-    fn select(&self, setting: &Setting, tasks: &[String], limit: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
-        self.0.select(setting, tasks, limit)
-    }
-
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("a worker reads no predictions")
-    }
-
-    fn simulate(&self, _: ItemIndex, _: &Setting, _: Role, _: Persona, _: SessionSeed, _: &ChatRequest) -> Reply {
-        unreachable!("the server of these tests answers")
-    }
-
-    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
-        false
-    }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
 }
+
+impl Simulated for Twice {}
+
+unscored!(Twice);
 
 /// A stage for sessions of two calls, whose provider is of this kind, and the account of its sweep.
 async fn of_two_calls(kind: EndpointKind, requests_max: u32) -> (Stage, BatchServer, AccountId) {

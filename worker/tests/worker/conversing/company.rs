@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use regatta_benchmarks::{DataError, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, Verdicts};
+use regatta_benchmarks::{Dataset, Item, Persona, SelectError, Sessions, Simulated, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
     AccountId, BenchmarkLock, ChatMessage, ChatRequest, ChatRole, Control, Digest, EndpointKind, EndpointName,
@@ -12,26 +12,24 @@ use regatta_proto::{
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 
-use crate::stage::Stage;
+use crate::stage::{Stage, unscored};
 
 /// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
 pub(crate) struct Talk(Vec<Item>);
 
 pub(crate) const PARTS: [Role; 5] = [Role::User, Role::Agent, Role::Environment, Role::Agent, Role::Agent];
 
-impl Suite for Talk {
+impl Dataset for Talk {
     fn items(&self) -> &[Item] {
         &self.0
-    }
-
-    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
-        false
     }
 
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         Ok(vec![ItemIndex(0)])
     }
+}
 
+impl Sessions for Talk {
     fn roles(&self, _: &Setting) -> Vec<Role> {
         vec![Role::Agent, Role::User, Role::Environment]
     }
@@ -49,7 +47,9 @@ impl Suite for Talk {
         };
         Step::Ask(*role, ChatRequest::new(vec![ChatMessage::new(ChatRole::User, heard)], Sampling::default()))
     }
+}
 
+impl Simulated for Talk {
     fn simulate(
         &self,
         _: ItemIndex,
@@ -62,27 +62,9 @@ impl Suite for Talk {
         let heard = request.messages.last().map(|message| message.content.to_string()).unwrap_or_default();
         Reply::said(format!("{role} {seed} after ({heard})"))
     }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
-
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("a worker reads no predictions")
-    }
 }
+
+unscored!(Talk);
 
 /// The three endpoints of a conversation, each a server of its own.
 pub(crate) struct Company {

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use regatta_benchmarks::{
-    DataError, DelegatedTask, Item, Persona, Score, Scores, Scoring, SelectError, Step, Suite, Table, ToolAnswer,
-    ToolRequest, Verdicts, delegated,
+    Dataset, DelegatedTask, Item, Persona, SelectError, Sessions, Simulated, Step, Suite, ToolAnswer, ToolRequest,
+    delegated,
 };
 use regatta_catalog::Sweep;
 use regatta_proto::{
@@ -17,7 +17,7 @@ use regatta_proto::{
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, unscored};
 
 /// Setting in which an agent has two turns.
 const TALK: &str = "external/mine/talk";
@@ -28,7 +28,7 @@ struct Errands {
     folder: PathBuf,
 }
 
-impl Suite for Errands {
+impl Dataset for Errands {
     fn items(&self) -> &[Item] {
         &self.items
     }
@@ -36,7 +36,9 @@ impl Suite for Errands {
     fn select(&self, _: &Setting, _: &[String], _: Option<u32>) -> Result<Vec<ItemIndex>, SelectError> {
         Ok((0..self.items.len() as u32).map(ItemIndex).collect())
     }
+}
 
+impl Sessions for Errands {
     fn members(&self, _: &Setting) -> Vec<MemberName> {
         vec!["cook".parse().unwrap()]
     }
@@ -61,7 +63,9 @@ impl Suite for Errands {
         let body = format!("{} for {}", request.method, self.items[item.0 as usize].id);
         ToolAnswer { status: 200, body: body.into_bytes(), ..ToolAnswer::not_found() }
     }
+}
 
+impl Simulated for Errands {
     fn simulate(
         &self,
         item: ItemIndex,
@@ -75,31 +79,9 @@ impl Suite for Errands {
         let who = request.member.as_ref().map_or("nobody", |member| member.as_str());
         Reply::said(format!("{} {who} {seed} heard ({heard})", self.items[item.0 as usize].id))
     }
-
-    fn is_judged(&self, _: Evaluator, _: &str) -> bool {
-        false
-    }
-
-    fn recognise(&self, _: &ChatRequest) -> Option<ItemIndex> {
-        None
-    }
-
-    fn score(&self, _: ItemIndex, _: &[Evaluator], _: &Transcript, _: &dyn Verdicts) -> Scoring {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn score_failure(&self, _: ItemIndex, _: &[Evaluator]) -> Scores {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn tabulate(&self, _: Evaluator, _: &[Vec<(ItemIndex, &Score)>]) -> Table {
-        unreachable!("a worker scores nothing")
-    }
-
-    fn read_predictions(&self, _: &str, _: &[u8]) -> Result<Vec<(ItemIndex, Transcript)>, DataError> {
-        unreachable!("a worker reads no predictions")
-    }
 }
+
+unscored!(Errands);
 
 /// Python code that every agent of these tests begins with.
 const PRELUDE: &str = r#"

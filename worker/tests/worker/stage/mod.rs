@@ -1,6 +1,7 @@
 //! A worker between queues in memory and a simulated endpoint. The tests play the coordinator and the scorers.
 
 mod reports;
+mod unscored;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -27,6 +28,7 @@ use regatta_worker::{
 use tokio::task::JoinHandle;
 
 pub(crate) use self::reports::Reports;
+pub(crate) use self::unscored::unscored;
 
 /// The only benchmark of these tests.
 pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
