@@ -70,7 +70,7 @@ impl Share {
 
 /// A row of a table before it is played.
 struct Case {
-    /// Its first columns.
+    /// First columns of the row.
     labels: String,
     contest: Contest,
     population: Population,

@@ -1,4 +1,4 @@
-//! What a sweep leaves behind for people and programs, as functions of its sessions: the [`Tabulation`] makes every document, the command line
+//! Documents that a sweep leaves behind for people and programs, as functions of its sessions: the [`Tabulation`] makes every document, the command line
 //! and the viewer read and draw them.
 //!
 //! Nothing here reads a store, a clock or a model: rows come in, text and numbers go out, and the same rows give the same bytes.

@@ -169,7 +169,7 @@ impl Asked {
         Self { results: lines(&results), transcripts }
     }
 
-    /// What `field` of each result of `endpoint` is, in order of the items.
+    /// Value of `field` in each result of `endpoint`, in order of the items.
     fn told(&self, endpoint: &str, field: &str) -> Vec<&Value> {
         let is_of = |line: &&Value| line["model"].as_str().unwrap().split('/').next() == Some(endpoint);
         self.results.iter().filter(is_of).map(|line| &line[field]).collect()

@@ -67,7 +67,7 @@ pub(crate) struct PricesImportArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PricesUpdateArgs {
-    /// What to read: a file or an address of https, in the form of LiteLLM's model_prices_and_context_window.json, the data.json of
+    /// Table to read: a file or an address of https, in the form of LiteLLM's model_prices_and_context_window.json, the data.json of
     /// genai-prices or the api.json of models.dev
     #[arg(long, value_name = "FILE|URL")]
     pub(crate) from: String,

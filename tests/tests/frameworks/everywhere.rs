@@ -87,7 +87,7 @@ fn scores(run: &Run, setting: &str) -> Vec<(String, Value)> {
     results.map(|line| (line["item"].to_string(), line["scores"].clone())).collect()
 }
 
-/// What became of each item in `setting`.
+/// Outcome of each item in `setting`.
 fn ends(run: &Run, setting: &str) -> Vec<(String, Value, Value)> {
     let results = run.results().into_iter().filter(|line| line["setting"] == setting);
     results.map(|line| (line["item"].to_string(), line["outcome"].clone(), line["cause"].clone())).collect()

@@ -25,7 +25,7 @@ const ALL: f64 = 1.0 - 1e-9;
 /// Precision to which values are to be known.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
-    /// What the command line says of all audits, instead of their specs.
+    /// Margin of the command line for all audits, instead of those of their specs.
     everywhere: Option<Margin>,
 }
 

@@ -5,7 +5,7 @@ use super::{day, table};
 
 const AT: &str = "https://prices.example/list.json";
 
-/// What LiteLLM says of models with these figures, in dollars per million tokens of prompts.
+/// LiteLLM's entries of models with these figures, in dollars per million tokens of prompts.
 fn litellm(models: &[(&str, &str)]) -> Import {
     let entry = |(name, figure): &(&str, &str)| {
         format!(
