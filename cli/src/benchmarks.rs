@@ -45,8 +45,8 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use regatta_benchmark_testing::{drive, drive_with, miniature};
-    use regatta_benchmarks::{Persona, RecordedVerdicts, Scoring, Step, Suite};
-    use regatta_proto::{ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
+    use regatta_benchmarks::{DataError, Persona, RecordedVerdicts, Scoring, Step, Suite, Table};
+    use regatta_proto::{FileSet, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
     use super::*;
 
@@ -92,6 +92,35 @@ mod tests {
             let has_its_own = workspace().join(format!("tests/tests/{name}.rs")).is_file();
             let runs = has_its_own || read("tests/tests/miniatures.rs").contains(&format!("name: \"{name}\""));
             assert!(runs, "{name} is run end to end by no test: give it a constant in tests/tests/miniatures.rs");
+        }
+    }
+
+    /// The defaults are for data sets of tests, and for those that people declare. Nothing else would say that a benchmark has forgotten its own.
+    #[test]
+    fn a_benchmark_of_this_build_has_no_default_in_place_of_what_its_page_says() {
+        let nothing = FileSet::from_origin("nothing");
+        for benchmark in BUILT_IN.all() {
+            let (name, suite) = (benchmark.name(), benchmark.load(&miniature(*benchmark)).unwrap());
+            let scores = suite.score_failure(ItemIndex(0), &benchmark.evaluators());
+            assert!(!scores.is_empty(), "{name}");
+            for (evaluator, score) in &scores {
+                let trials = [vec![(ItemIndex(0), score)]];
+                let table = suite.tabulate(*evaluator, &trials);
+                assert_ne!(table, Table::of_means(&trials), "{name} {evaluator}: the aggregate of its official code");
+            }
+            let are_refused = |error: DataError| error.to_string().contains("reads no predictions");
+            let is_default = suite.read_predictions("mine.jsonl", b"").is_err_and(are_refused);
+            assert!(!is_default, "{name}: predictions of other systems");
+            let refused = benchmark.score_case(&nothing, &nothing).unwrap_err().to_string();
+            assert!(refused.contains("a case is a folder with this file"), "{name}: golden cases: {refused}");
+
+            let mut firsts = benchmark.settings().into_iter().flat_map(|setting| {
+                let items = suite.select(&setting, &[], Some(1)).unwrap();
+                items.into_iter().map(|item| suite.next(item, &setting, &Transcript::default())).collect::<Vec<_>>()
+            });
+            let is_recognised =
+                |step: Step| matches!(step, Step::Ask(_, request) if suite.recognise(&request).is_some());
+            assert!(firsts.any(is_recognised), "{name}: the item whose session a request belongs to");
         }
     }
 

@@ -153,7 +153,7 @@ ROWS = [
     ("report that is larger than all that may be held", "{size proto/src/wire.rs DECODED_BYTES_MAX} of JSON", "decoded alone"),
     ("messages for which the prefixes of a transcript stand: texts, and places in memory", "{size proto/src/wire.rs DECODED_BYTES_MAX}", "refused as no transcript; never written"),
     ("transcripts that are published, and recorded, together", "{size worker/src/publisher.rs BATCH_BYTES}, {size scorer/src/scorer.rs BATCH_BYTES}; one at least", "next time"),
-    ("stored object; line of a segment of transcripts", "{size backends/src/blobs/mod.rs OBJECT_BYTES_MAX}; {size catalog/src/segment.rs LINE_BYTES_MAX}", "refused"),
+    ("stored object; line of a segment of transcripts", "{size backends/src/blobs/mod.rs OBJECT_BYTES_MAX}; {size catalog/src/segment/reading.rs LINE_BYTES_MAX}", "refused"),
     ("connection to PostgreSQL, to the broker, to S3", "{time backends/src/ledger/postgres/pool.rs CONNECT_TIMEOUT}, {time backends/src/queue/rabbitmq/link.rs DIAL_TIMEOUT}, {time backends/src/blobs/s3.rs CONNECT_TIMEOUT}", "tried again"),
     ("wait for a connection of the pool; for an answer of the broker; for one of S3", "{time backends/src/ledger/postgres/pool.rs WAIT_TIMEOUT}; {time backends/src/queue/rabbitmq/link.rs ANSWER_TIMEOUT}; {time backends/src/blobs/s3.rs TRY_TIMEOUT}", "tried again"),
     ("requests whose failures are counted at once", "{count backends/src/permits/mod.rs FAILURES_MAX}", "the oldest are forgotten"),
@@ -234,7 +234,7 @@ OTHERS = {
     ],
     "how many things are done at once, or at a time": [
         "catalog/src/checkpoints.rs", "coordinator/src/schedules/keeping.rs", "coordinator/src/dispatch.rs", "coordinator/src/retention.rs",
-        "coordinator/src/unused/references.rs READ_AT_ONCE", "coordinator/src/voided.rs", "coordinator/src/api/sources.rs AT_ONCE", "coordinator/src/api/pages.rs READ_AT_ONCE", "scorer/src/verdicts.rs",
+        "coordinator/src/unused/references.rs READ_AT_ONCE", "coordinator/src/voided.rs", "coordinator/src/api/sources.rs AT_ONCE", "coordinator/src/api/pages.rs READ_AT_ONCE", "scorer/src/verdicts",
         "llm/src/judgement.rs", "llm/src/encoding.rs", "llm/src/judge.rs", "llm/src/batch/keeping.rs", "llm/src/batch/search.rs",
         "cli/src/fetched", "cli/src/commands/rescore.rs", "backends/src/queue/rabbitmq/consumer.rs", "worker/src/batch/mod.rs PREFETCH_MAX",
         "backends/src/ledger/postgres/partitions.rs OWN_AT_ONCE", "benchmarks/coded/src/pipes.rs", "export/src/tables", "export/src/transcripts.rs KEPT_BYTES_MAX",

@@ -1,5 +1,5 @@
-//! Documents that a sweep leaves behind for people and programs, as functions of its sessions: the [`Tabulation`] makes every document, the command line
-//! and the viewer read and draw them.
+//! Documents, tables and pages of a sweep, for people and programs, as functions of its sessions: the [`Tabulation`] makes every document, the
+//! command line and the viewer read and draw them.
 //!
 //! Nothing here reads a store, a clock or a model: rows come in, text and numbers go out, and the same rows give the same bytes.
 

@@ -29,7 +29,7 @@ pub enum TabulationError {
     /// The lock could not be written as YAML.
     #[error("failed to write sweep.lock.yaml: {0}")]
     Yaml(#[from] serde_yaml_ng::Error),
-    /// The metrics could not be written as CSV.
-    #[error("failed to write metrics.csv: {0}")]
+    /// A document could not be written as CSV.
+    #[error("failed to write a document as CSV: {0}")]
     Csv(#[from] csv::Error),
 }

@@ -105,6 +105,3 @@ async fn said(
 fn whole_milliseconds(time: Timestamp) -> Timestamp {
     time.round(Unit::Millisecond).unwrap_or(time)
 }
-
-#[cfg(test)]
-mod tests;

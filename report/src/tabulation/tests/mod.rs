@@ -2,6 +2,7 @@ mod audited;
 mod both;
 mod dialogues;
 mod documents;
+mod ending;
 mod filtered;
 pub(crate) mod harness;
 mod html;

@@ -43,6 +43,8 @@ pub(crate) struct Stage {
     pub(crate) sweep: Arc<Sweep>,
     /// Catalog that all scorers share; `None` where each scorer loads sweeps itself.
     pub(crate) catalog: Option<Catalog>,
+    /// Time of the scorers that begin from now on.
+    pub(crate) now: Timestamp,
 }
 
 /// Contents of the ledger about a sweep, without the locations of transcripts, which depend on the batches.
@@ -61,7 +63,7 @@ impl Stage {
         let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
         let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
         let sweep = Catalog::new(blobs.clone(), BENCHMARKS).store(&lock(&blobs).await).await.unwrap();
-        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: None };
+        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: None, now: Timestamp::UNIX_EPOCH };
         stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
         stage.enter(&stage.sweep).await;
         stage
@@ -80,7 +82,8 @@ impl Stage {
         let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
         let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap(), BENCHMARKS);
         let sweep = catalog.keep(sweep);
-        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: Some(catalog) };
+        let (queue, now) = (Queue::memory(), Timestamp::UNIX_EPOCH);
+        let stage = Self { folder, ledger, queue, sweep, catalog: Some(catalog), now };
         for (name, endpoint) in &stage.sweep.lock.endpoints {
             stage.queue.declare_jobs(&endpoint.queue(name, &stage.sweep.id)).await.unwrap();
         }
@@ -172,7 +175,7 @@ impl Stage {
             self.ledger.clone(),
             queue,
             self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs(), BENCHMARKS)),
-            Arc::new(ManualClock::at(Timestamp::UNIX_EPOCH)),
+            Arc::new(ManualClock::at(self.now)),
             metrics.clone(),
         );
         (scorer, metrics)
