@@ -318,7 +318,9 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: Want
             // Of what is drawn some may have no verdict; as many may be missing of what is drawn next.
             let wider = (drawn as f64 * needed as f64) / (f64::from(audited.items) * f64::from(items));
             let wider = wider.min(most);
-            if wider > *share {
+            // The fewest that are drawn may be more than the share already: then a larger one draws the same.
+            let draws = Audit { share: wider, ..audit.clone() }.items_of(items as usize);
+            if wider > *share && draws > drawn {
                 *share = wider;
                 grows = true;
             }
@@ -423,6 +425,17 @@ mod tests {
         assert_eq!(growth_of(json!("6pp"), json!(0.25)).unwrap(), Growth::Exhausted);
         assert_eq!(growth_of(json!("7pp"), json!(0.5)).unwrap(), Growth::Enough);
         assert!(growth_of(json!(null), json!(null)).is_err(), "no value is to be known better");
+    }
+
+    #[test]
+    fn an_audit_whose_share_may_grow_but_not_the_items_that_it_draws_is_not_repeated() {
+        let mut run = run(0.075, 9.0);
+        let benchmark = run.lock.benchmarks.values_mut().next().unwrap();
+        // 28 of 400 items are fewer than the 30 that are audited at least.
+        let audit = json!({ "judge": "openai/gpt-5", "share": 0.05, "until": "6pp", "at_most": 0.07 });
+        benchmark.audit = Some(serde_json::from_value(audit).unwrap());
+        let growth = growth(&run.summary, &run.measures, &run.lock, Wanted { everywhere: None }).unwrap();
+        assert_eq!(growth, Growth::Exhausted);
     }
 
     #[test]
