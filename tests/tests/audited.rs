@@ -416,6 +416,28 @@ async fn audits_of_a_run_whose_budget_was_raised_have_the_raised_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rounds_go_on_with_a_spec_that_asks_for_more_and_pay_for_nothing_twice() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let growing = |further: &str| AUDIT.replace("share: 0.2", &format!("share: 0.2, until: 8pp{further}"));
+    let directory = folder.join("changed/run");
+    std::fs::create_dir_all(folder.join("changed")).unwrap();
+    let (said, rounds) = run_and_audit(&written(folder, "growing", &growing(", at_most: 0.3")), &directory).await;
+    assert_eq!(rounds.len(), 2, "{said}");
+    let (said, changed) = run_and_audit(&written(folder, "growing", &growing("")), &directory).await;
+    assert!(said.contains("every corrected value is known to ±8pp; "), "{said}");
+
+    std::fs::create_dir_all(folder.join("at-once")).unwrap();
+    let (_, whole) = run_and_audit(&written(folder, "growing", &growing("")), &folder.join("at-once/run")).await;
+    assert_eq!(changed.len(), whole.len());
+    let [changed, whole] = [changed, whole].map(|rounds| document(&rounds[rounds.len() - 1], "summary.json"));
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        assert_eq!(headline(&changed, model)["audited"], headline(&whole, model)["audited"], "{model}");
+    }
+    assert_eq!(changed["judging"]["cost"], whole["judging"]["cost"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_round_of_an_audit_that_is_interrupted_says_so_and_the_same_command_ends_it() {
     let place = tempfile::tempdir().unwrap();
     let folder = place.path();

@@ -27,7 +27,7 @@ use super::check::Planned;
 use super::run::store;
 use crate::args::RescoreArgs;
 use crate::client::Client;
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, Fewer};
 use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::fetched::{self, Reach};
 use crate::output;
@@ -76,6 +76,8 @@ struct Round<'r> {
     budget: Option<f64>,
     /// The same, as it was raised since.
     raised: Option<Money>,
+    /// `true` where the rounds are a part of a run: then their directories go on with a spec that has changed, as that of the run does.
+    is_of_run: bool,
     /// Signals since the first round, or the run that the rounds are a part of; `None` before anything was asked.
     leaving: Option<&'r Leaving>,
 }
@@ -268,7 +270,13 @@ async fn conclude(
     if run.rights.is_own {
         trust::remember(&sweep.digest);
     }
-    run.refuse_another(&sweep).await?;
+    if round.is_some_and(|round| round.is_of_run) {
+        if let Some(change) = run.change_to(&sweep, Fewer::Refuse).await? {
+            run.change(change, &sweep).await?;
+        }
+    } else {
+        run.refuse_another(&sweep).await?;
+    }
     run.coordinator.enter(&sweep).await?;
     let row = run.ledger().sweep(&sweep.id).await?.context("the ledger does not have the sweep that was entered")?;
     let raised = round.and_then(|round| round.raised);

@@ -263,6 +263,7 @@ impl Rounds {
                 first,
                 budget: self.limit.of_run(),
                 raised: self.limit.raised(),
+                is_of_run: matches!(self.limit, Limit::Run { .. }),
                 leaving: self.leaving.as_ref(),
             };
             let rescored = match once(&self.args, Some(round)).await? {
