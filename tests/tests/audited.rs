@@ -205,6 +205,12 @@ async fn a_dry_run_counts_the_questions_of_the_audit() {
         calls.push(found["cells"].as_array().unwrap().iter().map(|cell| number(&cell["judges"]["calls"])).sum::<f64>());
     }
     assert_eq!(calls, [800.0, 960.0]);
+
+    let growing = AUDIT.replace("share: 0.2", "share: 0.2, until: 2pp, at_most: 0.5");
+    let said = run(&["run", written(place.path(), "growing", &growing).to_str().unwrap(), "--dry-run"]).await;
+    let grows =
+        "audits are counted as they begin, and may grow: that of polite until ±2pp, to 50 % of the items at most";
+    assert!(said.contains(grows), "{said}");
 }
 
 /// A sweep with a question buys what scores make it buy, and so it would be with audits: neither is estimated.
