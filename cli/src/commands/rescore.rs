@@ -271,8 +271,8 @@ async fn conclude(
         trust::remember(&sweep.digest);
     }
     if round.is_some_and(|round| round.is_of_run) {
-        if let Some(change) = run.change_to(&sweep, Fewer::Refuse).await? {
-            run.change(change, &sweep).await?;
+        if let Some(change) = Box::pin(run.change_to(&sweep, Fewer::Refuse)).await? {
+            Box::pin(run.change(change, &sweep)).await?;
         }
     } else {
         run.refuse_another(&sweep).await?;
