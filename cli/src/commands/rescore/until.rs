@@ -330,7 +330,7 @@ impl Rounds {
         match self.limit {
             Limit::Judges(_) => rescored.show(),
             // The run has shown its own results, which a program may read.
-            Limit::Run(_) => {}
+            Limit::Run { .. } => {}
         }
         output::note(&conclusion(why, self.made, spent, &rescored.directory));
     }
