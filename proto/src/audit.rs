@@ -22,7 +22,7 @@ pub struct Audit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub until: Option<Margin>,
-    /// Largest part of the items that such an audit judges, from `share` to 1. Default: 1, all of them.
+    /// Largest part of the items that such an audit judges, from `share` to 1, but at least 30 items. Default: 1, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
 }
@@ -37,9 +37,13 @@ impl Audit {
     /// Number of items that are audited of so many.
     #[must_use]
     pub fn items_of(&self, items: usize) -> usize {
-        let wanted = (self.share * items as f64).ceil() as usize;
-        let least = if self.until.is_some() { Self::FIRST_ITEMS_MIN } else { Self::ITEMS_MIN };
-        wanted.max(least).min(items)
+        let part = |share: f64| (share * items as f64).ceil() as usize;
+        let least = match (self.until, self.at_most) {
+            (None, _) => Self::ITEMS_MIN,
+            (Some(_), None) => Self::FIRST_ITEMS_MIN,
+            (Some(_), Some(most)) => part(most).clamp(Self::ITEMS_MIN, Self::FIRST_ITEMS_MIN),
+        };
+        part(self.share).max(least).min(items)
     }
 
     /// The name under which audited sessions wait for verdicts of both `judge` and the audit's judge.
@@ -66,6 +70,13 @@ mod tests {
         let first = read("{ judge: a/b, share: 0.1, until: 2pp, at_most: 0.5 }").unwrap();
         let audited = [0, 20, 30, 200, 301, 1000].map(|items| first.items_of(items));
         assert_eq!(audited, [0, 20, 30, 50, 50, 100], "others follow, by how well these are known");
+    }
+
+    #[test]
+    fn the_first_of_several_audits_is_no_larger_than_the_largest_that_is_allowed() {
+        let audit = read("{ judge: a/b, share: 0.1, until: 2pp, at_most: 0.2 }").unwrap();
+        let audited = [20, 100, 200, 300, 1000].map(|items| audit.items_of(items));
+        assert_eq!(audited, [20, 30, 40, 50, 100], "of 200 items 40 may be audited");
     }
 
     #[test]

@@ -3,8 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
-use regatta_tests::regatta::{finish, regatta};
+use regatta_tests::regatta::{ended, finish, regatta};
 use serde_json::Value;
 
 const ITEMS: usize = 200;
@@ -203,6 +205,12 @@ async fn a_dry_run_counts_the_questions_of_the_audit() {
         calls.push(found["cells"].as_array().unwrap().iter().map(|cell| number(&cell["judges"]["calls"])).sum::<f64>());
     }
     assert_eq!(calls, [800.0, 960.0]);
+
+    let growing = AUDIT.replace("share: 0.2", "share: 0.2, until: 2pp, at_most: 0.5");
+    let said = run(&["run", written(place.path(), "growing", &growing).to_str().unwrap(), "--dry-run"]).await;
+    let grows =
+        "audits are counted as they begin, and may grow: that of polite until ±2pp, to 50 % of the items at most";
+    assert!(said.contains(grows), "{said}");
 }
 
 /// A sweep with a question buys what scores make it buy, and so it would be with audits: neither is estimated.
@@ -378,6 +386,102 @@ async fn an_audit_that_grows_ends_where_a_larger_one_is_not_allowed_or_would_tel
         assert!(said.contains(&words), "{words}: {said}");
         assert_eq!(made.len(), rounds, "{said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn audits_of_a_run_whose_budget_was_raised_have_the_raised_one() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let priced = |name: &str, audit: &str, further: &str| {
+        let spec = written(folder, name, audit);
+        let price = "price: { input_per_mtok: 1, output_per_mtok: 1 }";
+        let models = format!("models: [{{ id: sim/oracle, {price} }}, {{ id: sim/noisy-0.4, {price} }}]");
+        let text = read(folder, &format!("{name}.yaml")).replace("models: [sim/oracle, sim/noisy-0.4]", &models);
+        std::fs::write(&spec, text + further).unwrap();
+        std::fs::create_dir_all(folder.join("runs").join(name)).unwrap();
+        (spec, folder.join("runs").join(name).join("run"))
+    };
+    let (spec, directory) = priced("rich", AUDIT, "");
+    run(&["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]).await;
+    let rich = document(&directory, "summary.json");
+    let spent = number(&rich["spending"]["cost"]["known"]) + number(&rich["judging"]["cost"]["known"]);
+
+    let growing = AUDIT.replace("share: 0.2", "share: 0.2, until: 8pp");
+    let (spec, directory) = priced("poor", &growing, &format!("budget_usd: {}\n", 0.5 * spent / 1e9));
+    let mut poor = regatta().unwrap();
+    poor.args(["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]);
+    let stopped = finish(poor).await.unwrap();
+    assert_eq!(stopped.status.code(), Some(3), "{}", String::from_utf8_lossy(&stopped.stderr));
+    let said = run(&["resume", directory.to_str().unwrap(), "--budget", "1000"]).await;
+    assert!(said.contains("every corrected value is known to ±8pp; "), "{said}");
+    // Whoever repeats the command of the beginning finds the same rounds.
+    let (_, rounds) = run_and_audit(&spec, &directory).await;
+    assert!(said.contains(&format!("; {} rounds, cost $", rounds.len())), "{said}");
+    let last = document(&rounds[rounds.len() - 1], "summary.json");
+    assert!(widest(&last) <= 0.08, "{}", widest(&last));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rounds_go_on_with_a_spec_that_asks_for_more_and_pay_for_nothing_twice() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let growing = |further: &str| AUDIT.replace("share: 0.2", &format!("share: 0.2, until: 8pp{further}"));
+    let directory = folder.join("changed/run");
+    std::fs::create_dir_all(folder.join("changed")).unwrap();
+    let (said, rounds) = run_and_audit(&written(folder, "growing", &growing(", at_most: 0.3")), &directory).await;
+    assert_eq!(rounds.len(), 2, "{said}");
+    let (said, changed) = run_and_audit(&written(folder, "growing", &growing("")), &directory).await;
+    assert!(said.contains("every corrected value is known to ±8pp; "), "{said}");
+
+    std::fs::create_dir_all(folder.join("at-once")).unwrap();
+    let (_, whole) = run_and_audit(&written(folder, "growing", &growing("")), &folder.join("at-once/run")).await;
+    assert_eq!(changed.len(), whole.len());
+    let [changed, whole] = [changed, whole].map(|rounds| document(&rounds[rounds.len() - 1], "summary.json"));
+    for model in ["sim/oracle", "sim/noisy-0.4"] {
+        assert_eq!(headline(&changed, model)["audited"], headline(&whole, model)["audited"], "{model}");
+    }
+    assert_eq!(changed["judging"]["cost"], whole["judging"]["cost"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_round_of_an_audit_that_is_interrupted_says_so_and_the_same_command_ends_it() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    let growing = AUDIT.replace("share: 0.2", "share: 0.2, until: 1pp");
+    let slow = |name: &str| {
+        let spec = written(folder, name, &growing);
+        let latency = "dear: { kind: simulated, simulation: { latency: { median_ms: 20 } } }";
+        let text = read(folder, &format!("{name}.yaml")).replace("dear: { kind: simulated }", latency);
+        std::fs::write(&spec, text).unwrap();
+        std::fs::create_dir_all(folder.join("runs").join(name)).unwrap();
+        (spec, folder.join("runs").join(name).join("run"))
+    };
+    let (spec, directory) = slow("interrupted");
+    let mut command = regatta().unwrap();
+    command.args(["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let id = child.id().unwrap().to_string();
+    let second = directory.with_file_name("run-audited-2").join("store/ledger.sqlite");
+    let begun = async {
+        while !second.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), begun).await.unwrap();
+    let told = tokio::process::Command::new("kill").args(["-TERM", &id]).status().await.unwrap();
+    assert!(told.success(), "it ended before it could be told to");
+    let left = ended(child).await.unwrap();
+    let said = String::from_utf8_lossy(&left.stderr);
+    assert_eq!(left.status.code(), Some(4), "{said}");
+    assert!(said.contains("interrupted; the same command continues where it stopped"), "{said}");
+
+    let (_, rounds) = run_and_audit(&spec, &directory).await;
+    let (spec, directory) = slow("left-alone");
+    let (_, whole) = run_and_audit(&spec, &directory).await;
+    assert_eq!(rounds.len(), whole.len());
+    let [interrupted, whole] = [rounds, whole].map(|rounds| document(&rounds[rounds.len() - 1], "summary.json"));
+    assert_eq!(interrupted["audits"], whole["audits"]);
+    assert_eq!(interrupted["judging"]["cost"], whole["judging"]["cost"], "nothing was asked twice");
 }
 
 /// Half of the longest interval of a corrected headline in a run.

@@ -159,7 +159,7 @@ fn describe(sweep: &Sweep, pilot: Option<&RoundsPilot>, json: bool) -> anyhow::R
 /// Lines on judges, external agents and time, as far as there are any.
 fn beside(sweep: &Sweep, cells: &[CellEstimate]) -> Vec<String> {
     let time = time_outlook::line(&sweep.lock, cells);
-    judging(sweep, cells).into_iter().chain(agents(cells)).chain(time).collect()
+    judging(sweep, cells).into_iter().chain(growing_audits(sweep)).chain(agents(cells)).chain(time).collect()
 }
 
 /// Sessions, calls, money and time of a sweep that begins, in two lines at most. None of one that is too large to be played through beforehand,
@@ -251,6 +251,18 @@ fn judging(sweep: &Sweep, cells: &[CellEstimate]) -> Option<String> {
             plan_money::unpriced(&unpriced_judges(sweep), "judge_price"),
         )
     })
+}
+
+/// A line on audits that are estimated at their first size, where there are any that grow.
+fn growing_audits(sweep: &Sweep) -> Option<String> {
+    let audits = sweep.lock.benchmarks.iter().filter_map(|(name, benchmark)| Some((name, benchmark.audit.as_ref()?)));
+    let growing: Vec<String> = audits
+        .filter_map(|(name, audit)| {
+            let most = 100.0 * audit.at_most.unwrap_or(1.0);
+            Some(format!("that of {name} until ±{}, to {most:.0} % of the items at most", audit.until?))
+        })
+        .collect();
+    (!growing.is_empty()).then(|| format!("audits are counted as they begin, and may grow: {}", growing.join("; ")))
 }
 
 /// A budget that is less than what is known of the estimate, judges included.

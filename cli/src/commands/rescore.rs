@@ -13,7 +13,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use regatta_backends::{AttemptRow, SessionRow};
 use regatta_catalog::{StoredTranscript, Sweep};
-use regatta_coordinator::{JudgeCalls, Resumption};
+use regatta_coordinator::{BudgetChange, JudgeCalls, Resumption};
 use regatta_proto::{
     Attempt, AttemptId, Cause, CellIndex, ItemIndex, Money, Outcome, SessionKey, SessionOutcome, SweepLock, SweepSpec,
     SweepState, Transcript, WorkerId,
@@ -27,7 +27,7 @@ use super::check::Planned;
 use super::run::store;
 use crate::args::RescoreArgs;
 use crate::client::Client;
-use crate::embedded::Embedded;
+use crate::embedded::{Embedded, Fewer};
 use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::fetched::{self, Reach};
 use crate::output;
@@ -56,9 +56,13 @@ pub(crate) async fn run(args: RescoreArgs) -> anyhow::Result<ExitCode> {
     if grows {
         return until::run(args, wanted).await;
     }
-    let Some(rescored) = once(&args, None).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
-    rescored.show();
-    Ok(of_state(rescored.state))
+    Ok(match once(&args, None).await? {
+        Ok(rescored) => {
+            rescored.show();
+            of_state(rescored.state)
+        }
+        Err(code) => code,
+    })
 }
 
 /// A round of a rescoring in rounds, each of which scores the run of the one before.
@@ -70,6 +74,12 @@ struct Round<'r> {
     first: Option<&'r Path>,
     /// Budget of the run that the rounds are a part of, its sessions included.
     budget: Option<f64>,
+    /// The same, as it was raised since.
+    raised: Option<Money>,
+    /// `true` where the rounds are a part of a run: then their directories go on with a spec that has changed, as that of the run does.
+    is_of_run: bool,
+    /// Signals since the first round, or the run that the rounds are a part of; `None` before anything was asked.
+    leaving: Option<&'r Leaving>,
 }
 
 /// A run that was scored again.
@@ -79,6 +89,9 @@ struct Rescored {
     directory: PathBuf,
     state: SweepState,
     lock: SweepLock,
+    /// Budget that it has ended with.
+    budget: Option<Money>,
+    leaving: Leaving,
     /// Changes from the old run, as they are shown.
     difference: String,
     /// `true` where they are JSON.
@@ -99,8 +112,9 @@ impl Rescored {
     }
 }
 
-/// Scores the run again, by itself or as a round. `None` where judges would have to be asked, and nobody has agreed to that.
-async fn once(args: &RescoreArgs, round: Option<Round<'_>>) -> anyhow::Result<Option<Rescored>> {
+/// Scores the run again, by itself or as a round. An exit code where judges would have to be asked, and nobody has agreed to that, or where the
+/// process was told to leave.
+async fn once(args: &RescoreArgs, round: Option<Round<'_>>) -> anyhow::Result<Result<Rescored, ExitCode>> {
     let place = Place::find(args).await?;
     let directory = args.output.clone().unwrap_or_else(|| place.output.clone());
     let old = Run::open(&place.directory, trust_wish(args)).await?;
@@ -128,21 +142,38 @@ async fn once(args: &RescoreArgs, round: Option<Round<'_>>) -> anyhow::Result<Op
     let of_run = round.and_then(|round| round.budget);
     if calls > 0 && !args.yes && args.budget.is_none() {
         output::note("nothing was asked; ask with --yes, or for at most so many dollars with --budget");
-        return Ok(None);
+        return Ok(Err(ExitCode::from(NOT_AGREED)));
     }
     // A budget is of the whole sweep, and what its sessions have cost already counts.
     let loaded = match args.budget {
         Some(dollars) => wish::with_budget(loaded, spent, dollars)?,
         None => Loaded { spec: SweepSpec { budget_usd: of_run, ..loaded.spec }, ..loaded },
     };
-    let state = conclude(args, &old, loaded, &directory, first.is_some()).await?;
+    let leaving = match round.and_then(|round| round.leaving) {
+        Some(leaving) => leaving.clone(),
+        None => Leaving::on_signals()?,
+    };
+    // Whoever stopped the process between two rounds wants nothing more to be paid for.
+    if leaving.drain.is_cancelled() {
+        return Ok(Err(interrupted()));
+    }
+    let (state, budget) = conclude(args, &old, loaded, &directory, round, &leaving).await?;
+    if !state.is_end() {
+        return Ok(Err(interrupted()));
+    }
     let difference = Difference::between(first.unwrap_or(&place.directory), &directory)?;
     let path = directory.join(CHANGES);
     regatta_files::write(&path, serde_json::to_vec_pretty(&difference)?)
         .with_context(|| format!("failed to write {}", path.display()))?;
     let lock = planned.sweep.lock.clone();
     let difference = if args.json { serde_json::to_string_pretty(&difference)? } else { difference.render() };
-    Ok(Some(Rescored { from: place, directory, state, lock, difference, is_json: args.json }))
+    Ok(Ok(Rescored { from: place, directory, state, lock, budget, leaving, difference, is_json: args.json }))
+}
+
+/// Says that the process leaves before the new run has ended, and returns the exit code of that.
+fn interrupted() -> ExitCode {
+    output::note("interrupted; the same command continues where it stopped");
+    of_state(SweepState::Incomplete)
 }
 
 fn trust_wish(args: &RescoreArgs) -> Wish<'_> {
@@ -222,15 +253,16 @@ fn price(sweep: &Sweep, rescoring: &Rescoring<'_>) -> (u64, String) {
 }
 
 /// Records the old sessions in the new directory, has judges asked, and writes the reports. What judges have cost the old run is a part of the new
-/// one's bill if that `goes_on` with it.
+/// one's bill in later rounds. Returns the state of the new run, and its budget.
 async fn conclude(
     args: &RescoreArgs,
     old: &Run,
     loaded: Loaded,
     directory: &Path,
-    goes_on: bool,
-) -> anyhow::Result<SweepState> {
-    let leaving = Leaving::on_signals()?;
+    round: Option<Round<'_>>,
+    leaving: &Leaving,
+) -> anyhow::Result<(SweepState, Option<Money>)> {
+    let goes_on = round.is_some_and(|round| round.first.is_some());
     // The new run is no more trusted than the old one.
     let rights = old.run.rights.clone();
     let run = Embedded::open_with(directory, None, args.prices.as_deref(), |_| Ok(rights)).await?;
@@ -238,9 +270,19 @@ async fn conclude(
     if run.rights.is_own {
         trust::remember(&sweep.digest);
     }
-    run.refuse_another(&sweep).await?;
+    if round.is_some_and(|round| round.is_of_run) {
+        if let Some(change) = Box::pin(run.change_to(&sweep, Fewer::Refuse)).await? {
+            Box::pin(run.change(change, &sweep)).await?;
+        }
+    } else {
+        run.refuse_another(&sweep).await?;
+    }
     run.coordinator.enter(&sweep).await?;
-    if run.state(&sweep).await? == SweepState::Running {
+    let row = run.ledger().sweep(&sweep.id).await?.context("the ledger does not have the sweep that was entered")?;
+    let raised = round.and_then(|round| round.raised);
+    let raised = raised.filter(|raised| row.budget.is_some_and(|present| present < *raised));
+    let mut resumption = Resumption { budget: raised.map(BudgetChange::To) };
+    if row.state == SweepState::Running {
         let mut rescoring = Rescoring::new(old.run.ledger(), &old.sweep, &sweep);
         old.visit(&sweep, &mut rescoring).await?;
         let bill = if goes_on { Bill::Carried } else { Bill::Elsewhere };
@@ -250,8 +292,12 @@ async fn conclude(
         }
         // Every session is recorded before anything is dispatched, so that no agent is asked.
         old.record(&run, &sweep).await?;
+        if resumption.budget.is_some() {
+            run.coordinator.resume(&sweep.id, std::mem::take(&mut resumption)).await.map_err(bad_configuration)?;
+        }
     }
-    run.execute(&sweep, Resumption::default(), &leaving).await
+    let state = run.execute(&sweep, resumption, leaving).await?;
+    Ok((state, raised.or(row.budget)))
 }
 
 /// The run that is scored again.

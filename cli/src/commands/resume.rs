@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use regatta_coordinator::Resumption;
+use regatta_proto::SweepState;
 
 use crate::args::{RescoreArgs, ResumeArgs, RunArgs, SpecArgs};
 use crate::client::Client;
@@ -117,8 +118,11 @@ async fn embedded(directory: &Path, args: &ResumeArgs) -> anyhow::Result<ExitCod
     if !args.no_preflight {
         preflight::before_sessions(&run, &sweep, &leaving).await?;
     }
+    // What a run that is complete still needs is for its audits.
+    let is_complete = run.state(&sweep).await? == SweepState::Complete;
+    let raise = args.budget.filter(|_| is_complete);
     let executed = run.execute(&sweep, Resumption { budget: args.budget }, &leaving).await;
     let code = super::run::finish(&run, &sweep, directory, executed, args.result, &ending, &leaving).await?;
     let rounds = || RescoreArgs::of_run(directory, None, args.policy.file.clone(), args.trust.trust);
-    super::run::audit_further(run, &sweep, rounds, code).await
+    super::run::audit_further(run, &sweep, rounds, code, raise, &leaving).await
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use regatta_catalog::Sweep;
-use regatta_coordinator::{Resumption, Shortfall, Submission};
+use regatta_coordinator::{BudgetChange, Resumption, Shortfall, Submission};
 use regatta_proto::{Cause, Money, SweepState, counted};
 use regatta_report::Summary;
 use tokio_util::sync::CancellationToken;
@@ -64,28 +64,33 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitCode> {
     stop.cancel();
     let code = finish(&run, &sweep, &directory, executed, args.result, &ending, &leaving).await?;
     let rounds = || RescoreArgs::of_run(&directory, args.spec.prices, args.policy.file, false);
-    audit_further(run, &sweep, rounds, code).await
+    audit_further(run, &sweep, rounds, code, None, &leaving).await
 }
 
 /// Makes the larger audits that the spec of a complete run asks for, and turns their end into an exit code; `code` where there is nothing to make.
+/// `raise` is a change of the run's budget that only they are left to need.
 pub(crate) async fn audit_further(
     run: Embedded,
     sweep: &Sweep,
     rounds: impl FnOnce() -> anyhow::Result<RescoreArgs>,
     code: ExitCode,
+    raise: Option<BudgetChange>,
+    leaving: &Leaving,
 ) -> anyhow::Result<ExitCode> {
     let mut audits = sweep.lock.benchmarks.values().filter_map(|benchmark| benchmark.audit.as_ref());
     if !audits.any(|audit| audit.until.is_some()) {
         return Ok(code);
     }
     // What a resume measures would be missing in audits of before it.
-    if run.state(sweep).await? != SweepState::Complete {
+    let row = run.ledger().sweep(&sweep.id).await?.context("the ledger does not have the sweep it was given")?;
+    if row.state != SweepState::Complete {
         output::note("its audits are made larger, should they have to be, once the run is complete");
         return Ok(code);
     }
     // They open its stores themselves.
     drop(run);
-    let further = Box::pin(until::go_on(rounds()?, &sweep.lock)).await?;
+    let budget = row.budget.map(|budget| raise.map_or(budget, |raise| raise.apply(budget).max(budget)));
+    let further = Box::pin(until::go_on(rounds()?, &sweep.lock, budget, leaving)).await?;
     Ok(further.unwrap_or(code))
 }
 

@@ -96,7 +96,12 @@ pub(super) async fn reset(
     }
     let number = number(tx, sweep).await?;
     cells::lock_sweep(tx, number).await?;
-    silence::release_all(tx, number, silent_for).await?;
+    if silent_for.is_zero() {
+        // Those too that were told of before the clock was put back.
+        tx.execute("DELETE FROM asked WHERE sweep = $1", &[&number]).await?;
+    } else {
+        silence::release_all(tx, number, silent_for).await?;
+    }
     plan_again(tx, number).await.map(Some)
 }
 

@@ -90,7 +90,12 @@ pub(super) fn reset(
     silent_for: Duration,
 ) -> Result<u64, Fault> {
     let number = number(tx, sweep)?;
-    release_all_silent(tx, sweep, presence, silent_for)?;
+    if silent_for.is_zero() {
+        // Those too that are claimed, or told of, at this very moment.
+        tx.execute("DELETE FROM asked WHERE sweep = ?1", [number])?;
+    } else {
+        release_all_silent(tx, sweep, presence, silent_for)?;
+    }
     plan_again(tx, number)
 }
 

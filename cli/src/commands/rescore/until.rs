@@ -11,13 +11,14 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use regatta_deciding::further_audits;
-use regatta_proto::{Audit, BenchmarkName, CostSum, Margin, SweepLock, SweepSpec, SweepState};
+use regatta_proto::{Audit, BenchmarkName, CostSum, Margin, Money, SweepLock, SweepSpec, SweepState};
 use regatta_report::{AuditedNumber, Measures, Summary};
 
-use super::{NOT_AGREED, Place, Rescored, Round, once};
+use super::{Place, Rescored, Round, interrupted, once};
 use crate::args::RescoreArgs;
 use crate::exit::{BadConfiguration, of_state};
 use crate::output;
+use crate::signals::Leaving;
 
 /// Share of an audit of everything, because that of a spec is below 1.
 const ALL: f64 = 1.0 - 1e-9;
@@ -97,23 +98,42 @@ enum Limit {
     /// So many dollars for judges, of all rounds together.
     Judges(Option<f64>),
     /// The budget of a run, its sessions and first audit included.
-    Run(Option<f64>),
+    Run {
+        /// That of its spec, which each round begins with.
+        locked: Option<f64>,
+        /// That of its ledger, or of one of its rounds: resumes have raised it.
+        raised: Option<Money>,
+    },
 }
 
 impl Limit {
     fn is_used(self, summary: &Summary) -> bool {
-        let (limit, used) = match self {
-            Self::Judges(dollars) => (dollars, summary.judging.cost),
-            Self::Run(dollars) => (dollars, summary.cost()),
-        };
-        limit.is_some_and(|dollars| dollars <= used.known.dollars())
+        match self {
+            Self::Judges(limit) => limit.is_some_and(|dollars| dollars <= summary.judging.cost.known.dollars()),
+            Self::Run { raised, .. } => raised.is_some_and(|limit| limit <= summary.cost().known),
+        }
+    }
+
+    /// Takes over that the `budget` of a round was raised.
+    fn raise(&mut self, budget: Option<Money>) {
+        match self {
+            Self::Judges(_) => {}
+            Self::Run { raised, .. } => *raised = (*raised).max(budget),
+        }
     }
 
     /// Budget of each round, where it is none of the command line.
     const fn of_run(self) -> Option<f64> {
         match self {
             Self::Judges(_) => None,
-            Self::Run(dollars) => dollars,
+            Self::Run { locked, .. } => locked,
+        }
+    }
+
+    const fn raised(self) -> Option<Money> {
+        match self {
+            Self::Judges(_) => None,
+            Self::Run { raised, .. } => raised,
         }
     }
 }
@@ -128,6 +148,8 @@ struct Rounds {
     made: u32,
     /// The run that they begin with, and the directory that later ones are named after.
     begun: Option<(Place, PathBuf)>,
+    /// Signals to the process, once something was asked.
+    leaving: Option<Leaving>,
 }
 
 /// Rescores in rounds until half of the interval of each corrected value is at most `wanted` or, without that, what its spec says; or everything that
@@ -143,7 +165,7 @@ pub(super) async fn run(args: RescoreArgs, wanted: Option<Margin>) -> anyhow::Re
     let (wanted, limit) = (Wanted { everywhere: wanted }, Limit::Judges(args.budget));
     // Audits whose spec says so are large enough from the start, and others are to stay as they are.
     let shares = if wanted.everywhere.is_some() { Shares::First } else { Shares::Next(BTreeMap::new()) };
-    Rounds { args, wanted, limit, shares, made: 0, begun: None }.make().await
+    Rounds { args, wanted, limit, shares, made: 0, begun: None, leaving: None }.make().await
 }
 
 /// `true` if the spec in the file `path` has audits that grow.
@@ -157,11 +179,16 @@ pub(super) fn grows(path: &Path) -> anyhow::Result<bool> {
 }
 
 /// Goes on with the audits of the complete run in the directory of `args`, whose own ones are the first round, until its values are known as well as
-/// its spec asks for. `None` where they are, or no audit would change that.
+/// its spec asks for. `None` where they are, or no audit would change that. `budget` is that of the run, however often it was raised.
 ///
 /// # Errors
 /// When a round fails.
-pub(crate) async fn go_on(mut args: RescoreArgs, lock: &SweepLock) -> anyhow::Result<Option<ExitCode>> {
+pub(crate) async fn go_on(
+    mut args: RescoreArgs,
+    lock: &SweepLock,
+    budget: Option<Money>,
+    leaving: &Leaving,
+) -> anyhow::Result<Option<ExitCode>> {
     let wanted = Wanted { everywhere: None };
     let known = wanted.shown(lock);
     if known.is_empty() {
@@ -170,7 +197,7 @@ pub(crate) async fn go_on(mut args: RescoreArgs, lock: &SweepLock) -> anyhow::Re
     let directory = PathBuf::from(&args.run);
     let summary = Summary::from_json(&read(&directory, "summary.json")?)?;
     let measures = Measures::from_json(&read(&directory, "measures.json")?)?;
-    let limit = Limit::Run(lock.budget_usd);
+    let limit = Limit::Run { locked: lock.budget_usd, raised: budget };
     let shares = match growth(&summary, &measures, lock, wanted) {
         Ok(Growth::More(shares)) => shares,
         Ok(Growth::Enough) => {
@@ -187,17 +214,40 @@ pub(crate) async fn go_on(mut args: RescoreArgs, lock: &SweepLock) -> anyhow::Re
             return Ok(None);
         }
     };
-    if limit.is_used(&summary) {
+    let (named_after, made) = named_after(&directory);
+    let next = numbered(&named_after, made + 1)?;
+    // A round that there is may have had more, by a resume.
+    if limit.is_used(&summary) && !next.exists() {
         output::note(&format!("the budget is used before every value is known to {known}"));
+        output::note(&with_more(&directory));
         return Ok(Some(of_state(SweepState::StoppedByBudget)));
+    }
+    args.output = Some(next);
+    let place = Place { directory, output: named_after.clone(), _copy: None };
+    let (begun, leaving) = (Some((place, named_after)), Some(leaving.clone()));
+    Rounds { args, wanted, limit, shares: Shares::Next(shares), made, begun, leaving }.make().await.map(Some)
+}
+
+/// The directory that rounds after the run in `directory` are named after, and its own number. A run that is a round of another, and was resumed by
+/// itself, goes on with the rounds of that one: under names of its own they would be paid for a second time.
+fn named_after(directory: &Path) -> (PathBuf, u32) {
+    let name = directory.file_name().and_then(OsStr::to_str);
+    let round = name.and_then(|name| {
+        let (audited, number) = name.rsplit_once('-')?;
+        let number = number.parse::<u32>().ok().filter(|number| *number >= 2)?;
+        audited.ends_with("-audited").then_some((audited, number))
+    });
+    if let Some((audited, number)) = round {
+        return (directory.with_file_name(audited), number);
     }
     let mut audited = directory.file_name().map_or_else(|| "run".into(), OsStr::to_owned);
     audited.push("-audited");
-    let named_after = directory.with_file_name(audited);
-    args.output = Some(numbered(&named_after, 2)?);
-    let place = Place { directory, output: named_after.clone(), _copy: None };
-    let begun = Some((place, named_after));
-    Rounds { args, wanted, limit, shares: Shares::Next(shares), made: 1, begun }.make().await.map(Some)
+    (directory.with_file_name(audited), 1)
+}
+
+/// Advice on a run, or a round of it, in `directory` whose budget is used.
+fn with_more(directory: &Path) -> String {
+    format!("continue with: regatta resume {} --budget +DOLLARS", directory.display())
 }
 
 fn exhausted(known: &str) -> String {
@@ -208,9 +258,20 @@ impl Rounds {
     async fn make(mut self) -> anyhow::Result<ExitCode> {
         loop {
             let first = self.begun.as_ref().map(|(from, _)| from.directory.as_path());
-            let round = Round { shares: &self.shares, first, budget: self.limit.of_run() };
-            let Some(rescored) = once(&self.args, Some(round)).await? else { return Ok(ExitCode::from(NOT_AGREED)) };
+            let round = Round {
+                shares: &self.shares,
+                first,
+                budget: self.limit.of_run(),
+                raised: self.limit.raised(),
+                is_of_run: matches!(self.limit, Limit::Run { .. }),
+                leaving: self.leaving.as_ref(),
+            };
+            let rescored = match once(&self.args, Some(round)).await? {
+                Ok(rescored) => rescored,
+                Err(code) => return Ok(code),
+            };
             self.made += 1;
+            self.limit.raise(rescored.budget);
             let summary = Summary::from_json(&read(&rescored.directory, "summary.json")?)?;
             let (spent, known) = (summary.judging.cost, self.wanted.shown(&rescored.lock));
             let growth = match rescored.state {
@@ -220,7 +281,11 @@ impl Rounds {
                 }
                 SweepState::Running | SweepState::Tabulating | SweepState::StoppedByBudget | SweepState::Cancelled => {
                     let why = format!("{} before every value was known to {known}", rescored.state);
-                    return Ok(self.end(&rescored, &why, spent));
+                    let code = self.end(&rescored, &why, spent);
+                    if let (Limit::Run { .. }, SweepState::StoppedByBudget) = (self.limit, rescored.state) {
+                        output::note(&with_more(&rescored.directory));
+                    }
+                    return Ok(code);
                 }
             };
             let next = match growth {
@@ -230,16 +295,28 @@ impl Rounds {
                 Growth::Exhausted => return Ok(self.end(&rescored, &exhausted(&known), spent)),
                 Growth::More(next) => next,
             };
-            if self.limit.is_used(&summary) {
+            if self.limit.is_used(&summary) && !self.has_further() {
                 self.tell(&rescored, &format!("the budget is used before every value is known to {known}"), spent);
+                if let Limit::Run { .. } = self.limit {
+                    output::note(&with_more(&rescored.directory));
+                }
                 return Ok(of_state(SweepState::StoppedByBudget));
             }
-            let Rescored { from, directory, .. } = rescored;
+            let Rescored { from, directory, leaving, .. } = rescored;
+            self.leaving = Some(leaving);
             self.args.run =
                 directory.to_str().context("the directory of a run has a name that is not text")?.to_owned();
             let (_, first) = self.begun.get_or_insert((from, directory));
             self.args.output = Some(numbered(first, self.made + 1)?);
             self.shares = Shares::Next(next);
+        }
+    }
+
+    /// `true` if the next round of a run was begun before: it may have had more money, by a resume.
+    fn has_further(&self) -> bool {
+        match (self.limit, &self.begun) {
+            (Limit::Run { .. }, Some((_, first))) => numbered(first, self.made + 1).is_ok_and(|next| next.exists()),
+            (Limit::Run { .. } | Limit::Judges(_), _) => false,
         }
     }
 
@@ -253,7 +330,7 @@ impl Rounds {
         match self.limit {
             Limit::Judges(_) => rescored.show(),
             // The run has shown its own results, which a program may read.
-            Limit::Run(_) => {}
+            Limit::Run { .. } => {}
         }
         output::note(&conclusion(why, self.made, spent, &rescored.directory));
     }
@@ -318,7 +395,9 @@ fn growth(summary: &Summary, measures: &Measures, lock: &SweepLock, wanted: Want
             // Of what is drawn some may have no verdict; as many may be missing of what is drawn next.
             let wider = (drawn as f64 * needed as f64) / (f64::from(audited.items) * f64::from(items));
             let wider = wider.min(most);
-            if wider > *share {
+            // The fewest that are drawn may be more than the share already: then a larger one draws the same.
+            let draws = Audit { share: wider, ..audit.clone() }.items_of(items as usize);
+            if wider > *share && draws > drawn {
                 *share = wider;
                 grows = true;
             }
@@ -426,6 +505,17 @@ mod tests {
     }
 
     #[test]
+    fn an_audit_whose_share_may_grow_but_not_the_items_that_it_draws_is_not_repeated() {
+        let mut run = run(0.075, 9.0);
+        let benchmark = run.lock.benchmarks.values_mut().next().unwrap();
+        // 28 of 400 items are fewer than the 30 that are audited at least.
+        let audit = json!({ "judge": "openai/gpt-5", "share": 0.05, "until": "6pp", "at_most": 0.07 });
+        benchmark.audit = Some(serde_json::from_value(audit).unwrap());
+        let growth = growth(&run.summary, &run.measures, &run.lock, Wanted { everywhere: None }).unwrap();
+        assert_eq!(growth, Growth::Exhausted);
+    }
+
+    #[test]
     fn an_audit_that_corrects_nothing_is_not_repeated() {
         let mut run = run(0.25, 4.0);
         run.summary.rows[0].metrics[0].estimate.audited = None;
@@ -464,12 +554,34 @@ mod tests {
             (Limit::Judges(None), false),
             (Limit::Judges(Some(2.0)), true),
             (Limit::Judges(Some(2.1)), false),
-            (Limit::Run(None), false),
-            (Limit::Run(Some(3.0)), true),
-            (Limit::Run(Some(3.1)), false),
+            (Limit::Run { locked: None, raised: None }, false),
+            (Limit::Run { locked: Some(3.0), raised: Some(Money(3_000_000_000)) }, true),
+            (Limit::Run { locked: Some(3.0), raised: Some(Money(3_100_000_000)) }, false),
         ] {
             assert_eq!(limit.is_used(&summary), is_used, "{limit:?}");
         }
+    }
+
+    #[test]
+    fn a_budget_that_was_raised_for_one_round_is_that_of_all_later_ones() {
+        let mut limit = Limit::Run { locked: Some(3.0), raised: Some(Money(3_000_000_000)) };
+        limit.raise(Some(Money(5_000_000_000)));
+        limit.raise(Some(Money(4_000_000_000)));
+        assert_eq!((limit.of_run(), limit.raised()), (Some(3.0), Some(Money(5_000_000_000))));
+    }
+
+    #[test]
+    fn a_round_that_was_resumed_by_itself_goes_on_with_the_rounds_of_its_run() {
+        let after = |directory: &str| {
+            let (named_after, made) = named_after(Path::new(directory));
+            (named_after.display().to_string(), made)
+        };
+        assert_eq!(after("runs/a"), ("runs/a-audited".to_owned(), 1));
+        assert_eq!(after("runs/a-audited-3/"), ("runs/a-audited".to_owned(), 3));
+        for other in ["runs/a-audited-1", "runs/a-3", "runs/a-audited-x", "runs/a-audited"] {
+            assert_eq!(after(other), (format!("{other}-audited"), 1));
+        }
+        assert_eq!(after(".").1, 1);
     }
 
     #[test]
