@@ -5,7 +5,6 @@
 //! of those before it in its own, so that the last one says what its verdicts have cost, and a budget is of all together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,7 +16,7 @@ use regatta_report::{AuditedNumber, Measures, Summary};
 use super::{NOT_AGREED, Place, Rescored, Round, once};
 use crate::args::RescoreArgs;
 use crate::exit::{BadConfiguration, of_state};
-use crate::output;
+use crate::{output, run_directory};
 
 /// Share of an audit of everything, because that of a spec is below 1.
 const ALL: f64 = 1.0 - 1e-9;
@@ -191,9 +190,7 @@ pub(crate) async fn go_on(mut args: RescoreArgs, lock: &SweepLock) -> anyhow::Re
         output::note(&format!("the budget is used before every value is known to {known}"));
         return Ok(Some(of_state(SweepState::StoppedByBudget)));
     }
-    let mut audited = directory.file_name().map_or_else(|| "run".into(), OsStr::to_owned);
-    audited.push("-audited");
-    let named_after = directory.with_file_name(audited);
+    let named_after = run_directory::beside(&directory, "-audited");
     args.output = Some(numbered(&named_after, 2)?);
     let place = Place { directory, output: named_after.clone(), _copy: None };
     let begun = Some((place, named_after));
