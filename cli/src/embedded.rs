@@ -92,10 +92,11 @@ impl Embedded {
         install_tls();
         let store = directory.join("store");
         let writable = |error| cannot_write(directory, error);
-        let absent = NewFolders::absent(&store);
+        let around = NewFolders::around(&store);
         own_folder(&store).map_err(|error| writable(refused(error)))?;
         let lock = DirectoryLock::take(directory, &store).map_err(writable)?;
-        let mut new_folders = NewFolders::made(absent);
+        // Behind the lock, so that they go before it does.
+        let mut new_folders = around.with_stores();
         let blobs = Blobs::directory(store.join("blobs")).context("failed to open the run's blob store")?;
         integrity::refuse_without_file(directory, &store, &blobs).await?;
         let ledger = Ledger::sqlite(store.join("ledger.sqlite")).await.with_context(|| {

@@ -1,5 +1,6 @@
 //! Runs by name: `mine` is `runs/mine` where no directory of that name here holds a run.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use regatta_proto::{SweepId, did_you_mean};
@@ -77,6 +78,17 @@ fn on_this_machine(run: &Path) -> String {
         "{at} is a run on this machine, and no sweep of a coordinator: Ctrl-C where it runs interrupts it, `regatta resume {at}` goes on, and \
          `regatta doctor {at}` says how it stands; for a sweep of a coordinator give its address with --coordinator or REGATTA_COORDINATOR"
     )
+}
+
+/// The directory beside that of `run`, with its name and `end`. `.` and `..` have no name of their own, and stand for one that has.
+pub(crate) fn beside(run: &Path, end: &str) -> PathBuf {
+    let named = match run.file_name() {
+        Some(_) => run.to_owned(),
+        None => run.canonicalize().unwrap_or_else(|_| run.to_owned()),
+    };
+    let mut name = named.file_name().map_or_else(|| "run".into(), OsStr::to_owned);
+    name.push(end);
+    named.with_file_name(name)
 }
 
 /// Refuses a directory whose run has not ended, since its files are written at its end.
@@ -159,6 +171,21 @@ mod tests {
         }
         let elsewhere = folder.path().join("mine2");
         assert_eq!(find_beside(&elsewhere, &runs), None, "a whole path is meant as it is written");
+    }
+
+    #[test]
+    fn what_is_made_of_a_run_lies_beside_it_however_the_run_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("mine/store")).unwrap();
+        let whole = folder.path().canonicalize().unwrap();
+        assert_eq!(beside(Path::new("runs/mine"), "-rescored"), Path::new("runs/mine-rescored"));
+        assert_eq!(beside(Path::new("runs/mine/."), "-rescored"), Path::new("runs/mine-rescored"));
+        assert_eq!(beside(&folder.path().join("mine/store/.."), "-rescored"), whole.join("mine-rescored"));
+        // Tests run in the folder of their crate.
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let name = here.file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(beside(Path::new("."), "-audited"), here.with_file_name(format!("{name}-audited")));
+        assert_eq!(beside(Path::new("/"), "-rescored"), Path::new("/run-rescored"));
     }
 
     #[test]

@@ -181,7 +181,7 @@ ROWS = [
     ("counts and amounts (nano-dollars) of a `summary.json`, together", "{count proto/src/untrusted.rs SUM_MAX}", "refused with the field"),
     ("viewer: texts that are compared by words, by lines; time for it", "{size viewer/src/differences.rs WORDS_MAX}, {size viewer/src/differences.rs BYTES_MAX}; {time viewer/src/differences.rs TIME_MAX}", "shown without marks; the rest counts as different"),
     ("viewer: pages of drift that are worked out at once; nights of one", "{fixed 1}; {count cli/src/roles/drift_pages.rs NIGHTS}", "503; the last ones"),
-    ("viewer: directories of runs; runs of a page, schedules", "{count viewer/src/source.rs DIRECTORIES_MAX}; {count viewer/src/source.rs RUNS_MAX}, {count viewer/src/pages/schedules.rs SCHEDULES_MAX}", "said; a link to older ones; said"),
+    ("viewer: directories of runs; runs of a page, read at once, schedules", "{count viewer/src/source.rs DIRECTORIES_MAX}; {count viewer/src/source.rs RUNS_MAX}, {count viewer/src/progress.rs READ_AT_ONCE}, {count viewer/src/pages/schedules.rs SCHEDULES_MAX}", "said; a link to older ones, the others after them, said"),
     ("log of another harness: files; a sample, all samples, decompressed", "{count @log-members}; {size @log-sample}, {size @log-all}", "refused"),
     ("task of another harness that is imported; scorers of one of Inspect; a file of a schedule", "{size cli/src/commands/import.rs TASK_BYTES_MAX}; {count benchmarks/declared/src/import/inspect/scorers.rs SCORERS_MAX}; {size cli/src/commands/schedule/written.rs FILE_BYTES_MAX}", "refused"),
     ("segment of transcripts that is exported: its text", "{size export/src/transcripts.rs SEGMENT_BYTES_MAX}", "refused"),
@@ -241,7 +241,7 @@ OTHERS = {
     ],
     "sizes of caches and sketches": [
         "backends/src/ledger/sketch.rs", "backends/src/permits/kept.rs", "backends/src/permits/kept_pools.rs", "coordinator/src/forecast.rs",
-        "coordinator/src/unused/documents.rs", "llm/src/similarity.rs", "llm/src/transport.rs BODY_ROOM_MAX", "viewer/src/progress.rs",
+        "coordinator/src/unused/documents.rs", "llm/src/similarity.rs", "llm/src/transport.rs BODY_ROOM_MAX", "viewer/src/progress.rs RUNS_MAX",
     ],
     "parts of estimates, of statistics and of a wire format": [
         "coordinator/src/estimate.rs", "coordinator/src/estimate", "llm/src/money.rs", "llm/src/wire/anthropic", "llm/src/bedrock/conversation.rs",

@@ -56,10 +56,16 @@ pub(crate) fn check_embedding_model(name: &str) -> Result<(), ApiError> {
     }
 }
 
-/// The refusal of a model that simulated endpoints do not have, with the one that may have been meant; `None` for one that they have.
+/// The refusal of a model that the simulated endpoints of a spec do not have, with the one that may have been meant; `None` for one that they have.
+/// They have no script: such an endpoint is a server of its own.
 #[must_use]
 pub fn unknown_model(name: &str) -> Option<String> {
-    let refusal = ModelEntry::named(name, true, 0).err()?;
+    if name == SCRIPTED {
+        let problem = "the model `scripted` answers from a script, and a simulated endpoint of a spec has none; start `regatta simulate llm --script \
+                       FILE`, and write kind: openai with its base_url and identify_sessions: true";
+        return Some(problem.to_owned());
+    }
+    let refusal = ModelEntry::named(name, false, 0).err()?;
     Some(format!("{}{}", refusal.message, meant(name)))
 }
 
@@ -72,7 +78,7 @@ fn meant(name: &str) -> String {
             let whole = format!("{NOISY_PREFIX}{probability}");
             if ChatModel::named(&whole).is_ok() { format!("; did you mean {whole:?}?") } else { String::new() }
         }
-        Some(_) | None => did_you_mean(name, [ORACLE, LEXICAL, SCRIPTED]),
+        Some(_) | None => did_you_mean(name, [ORACLE, LEXICAL]),
     }
 }
 
@@ -149,9 +155,13 @@ mod tests {
 
     #[test]
     fn a_misspelt_model_is_told_with_the_one_that_may_have_been_meant() {
-        for known in [ORACLE, "noisy-0.5", SCRIPTED, LEXICAL] {
+        for known in [ORACLE, "noisy-0.5", LEXICAL] {
             assert_eq!(unknown_model(known), None);
         }
+        let scripted = unknown_model(SCRIPTED).unwrap();
+        assert!(
+            scripted.contains("a simulated endpoint of a spec has none; start `regatta simulate llm --script FILE`")
+        );
         let guess = |name: &str| {
             let told = unknown_model(name).unwrap();
             assert!(told.starts_with(&format!("the model `{name}` does not exist")), "{told}");

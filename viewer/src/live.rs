@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::Reader;
 use crate::problem::Problem;
+use crate::progress::Totals;
+use crate::source::Source;
 use crate::{Viewer, page, progress};
 
 /// Most streams that are open at once.
@@ -64,15 +66,7 @@ impl Follower {
                 let run = self.viewer.source.run(name).await?;
                 Ok(progress::of(&run).await?.fingerprint(run.state()))
             }
-            None => {
-                let mut all = String::new();
-                for run in self.viewer.source.newest().await?.runs {
-                    let cells = run.store.ledger.cell_progress(&run.row.id).await?;
-                    let totals = progress::Totals::of(&cells);
-                    all += &format!("{}/{}/{}/{};", run.name, run.state(), totals.recorded, totals.cost.known.0);
-                }
-                Ok(all)
-            }
+            None => fingerprint_of_newest(&self.viewer.source).await,
         }
     }
 
@@ -93,6 +87,19 @@ impl Follower {
             self.viewer.watching.stop.run_until_cancelled(tokio::time::sleep(PERIOD)).await?;
         }
     }
+}
+
+/// A text that changes with what pages of all runs show. Only runs that go on are asked about: each stream would ask about hundreds every second.
+async fn fingerprint_of_newest(source: &Source) -> Result<String, Problem> {
+    let mut all = String::new();
+    for run in source.newest().await?.runs {
+        let totals = match run.goes_on() {
+            true => Totals::of(&run.store.ledger.cell_progress(&run.row.id).await?),
+            false => Totals::default(),
+        };
+        all += &format!("{}/{}/{}/{};", run.name, run.state(), totals.recorded, totals.cost.known.0);
+    }
+    Ok(all)
 }
 
 fn follow(viewer: Viewer, reader: Reader, run: Option<String>) -> Result<Response, Problem> {
@@ -122,7 +129,72 @@ pub(crate) async fn of_all(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::future::{BoxFuture, ready};
+    use jiff::Timestamp;
+    use regatta_backends::faults::{Fate, Trouble, Troubles};
+    use regatta_backends::{Blobs, Ledger, NewSweep, Quota};
+    use regatta_benchmarks::Registry;
+    use regatta_catalog::Catalog;
+    use regatta_proto::{Digest, SweepId, SweepState};
+
     use super::*;
+    use crate::source::Store;
+
+    /// Lets every call happen, and counts them.
+    #[derive(Default)]
+    struct Calls(AtomicUsize);
+
+    impl Fate for Calls {
+        fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+            self.0.fetch_add(1, Ordering::SeqCst);
+            Box::pin(ready(Ok(())))
+        }
+    }
+
+    fn sweep(name: &str) -> NewSweep {
+        NewSweep {
+            id: name.parse().unwrap(),
+            lock: Digest::of(name.as_bytes()),
+            name: name.to_owned(),
+            budget: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            cells: Vec::new(),
+            shards: Vec::new(),
+            owner: None,
+            quota: Quota::default(),
+            inputs: BTreeSet::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn runs_that_have_ended_are_not_asked_about_and_their_end_is_a_change() {
+        let (ledger, calls) = (Ledger::in_memory().unwrap(), Arc::new(Calls::default()));
+        for name in ["a", "b", "c"] {
+            ledger.create_sweep(sweep(name)).await.unwrap();
+        }
+        let catalog = Catalog::new(Blobs::memory(), Registry::new(&[]));
+        let store = Store { ledger: ledger.troubled(Troubles::new(calls.clone())), catalog, permits: None };
+        let source = Source::Deployment(store);
+        let look = async || {
+            let before = calls.0.load(Ordering::SeqCst);
+            let text = fingerprint_of_newest(&source).await.unwrap();
+            (text, calls.0.load(Ordering::SeqCst) - before)
+        };
+        let (all_go_on, asked) = look().await;
+        assert_eq!(asked, 4, "a page of runs, and each run");
+        for name in ["a", "b"] {
+            let sweep: SweepId = name.parse().unwrap();
+            let ended = ledger.transition(&sweep, &[SweepState::Running], SweepState::Cancelled, Timestamp::UNIX_EPOCH);
+            assert!(ended.await.unwrap());
+        }
+        let (one_goes_on, asked) = look().await;
+        assert_eq!(asked, 2, "a page of runs, and the run that goes on");
+        assert_ne!(all_go_on, one_goes_on);
+    }
 
     #[test]
     fn a_reader_who_follows_many_pages_leaves_others_theirs() {

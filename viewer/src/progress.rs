@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
-use regatta_backends::CellProgress;
-use regatta_proto::{CostSum, Usage};
+use regatta_backends::{CellProgress, Ledger};
+use regatta_proto::{CostSum, SweepId, Usage};
 
 use crate::problem::Problem;
 use crate::source::Run;
+
+/// Runs of a page whose progress is read at once. Others need the connections to the store too.
+const READ_AT_ONCE: usize = 4;
 
 /// Counts of sessions over all cells of a run, with tokens and costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -54,8 +58,20 @@ pub(crate) struct Progress {
 }
 
 pub(crate) async fn of(run: &Run) -> Result<Progress, Problem> {
-    let cells = run.store.ledger.cell_progress(&run.row.id).await?;
-    let (_, judges) = run.store.ledger.judge_costs(&run.row.id).await?;
+    read(&run.store.ledger, &run.row.id).await
+}
+
+/// Progress of each of `runs`, in their order. One after the other, a page of all would wait for the store hundreds of times.
+pub(crate) async fn of_all(runs: &[Run]) -> Result<Vec<Progress>, Problem> {
+    let places: Vec<(Ledger, SweepId)> =
+        runs.iter().map(|run| (run.store.ledger.clone(), run.row.id.clone())).collect();
+    let read = stream::iter(places).map(|(ledger, sweep)| async move { read(&ledger, &sweep).await });
+    read.buffered(READ_AT_ONCE).try_collect().await
+}
+
+async fn read(ledger: &Ledger, sweep: &SweepId) -> Result<Progress, Problem> {
+    let cells = ledger.cell_progress(sweep).await?;
+    let (_, judges) = ledger.judge_costs(sweep).await?;
     let totals = Totals::of(&cells);
     Ok(Progress { cells, totals, judges })
 }
@@ -136,5 +152,80 @@ impl Rate {
         #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
         let sessions = sessions as f64;
         (self.per_second > 0.0 && sessions > 0.0).then(|| sessions / self.per_second)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures::future::BoxFuture;
+    use jiff::SignedDuration;
+    use regatta_backends::faults::{Fate, Trouble, Troubles};
+    use regatta_backends::{Blobs, NewCell, NewShard, NewSweep, Quota};
+    use regatta_benchmarks::Registry;
+    use regatta_catalog::Catalog;
+    use regatta_proto::{Cell, CellIndex, Digest, ShardIndex, Trial};
+
+    use super::*;
+    use crate::source::{Source, Store};
+
+    /// Lets every call happen, and counts those that happen at once.
+    #[derive(Default)]
+    struct AtOnce {
+        now: AtomicUsize,
+        most: AtomicUsize,
+    }
+
+    impl Fate for AtOnce {
+        fn before(&self) -> BoxFuture<'_, Result<(), Trouble>> {
+            Box::pin(async move {
+                let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+                self.most.fetch_max(now, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                self.now.fetch_sub(1, Ordering::SeqCst);
+                Ok(())
+            })
+        }
+    }
+
+    /// A sweep of so many items.
+    fn sweep(items: u32) -> NewSweep {
+        let name = format!("s{items}");
+        let cell = Cell {
+            index: CellIndex(0),
+            benchmark: "b".parse().unwrap(),
+            setting: "s".parse().unwrap(),
+            model: "e/m".parse().unwrap(),
+            trial: Trial(0),
+        };
+        NewSweep {
+            id: name.parse().unwrap(),
+            lock: Digest::of(name.as_bytes()),
+            name,
+            budget: None,
+            created_at: Timestamp::UNIX_EPOCH + SignedDuration::from_secs(i64::from(items)),
+            shards: vec![NewShard { index: ShardIndex(0), cell: cell.index, first: 0, count: items }],
+            cells: vec![NewCell { cell, items, queue: "e".to_owned() }],
+            owner: None,
+            quota: Quota::default(),
+            inputs: BTreeSet::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn runs_of_a_page_are_read_a_few_at_once_and_keep_their_order() {
+        let (ledger, calls) = (Ledger::in_memory().unwrap(), Arc::new(AtOnce::default()));
+        for items in 1..=20 {
+            ledger.create_sweep(sweep(items)).await.unwrap();
+        }
+        let ledger = ledger.troubled(Troubles::new(calls.clone()));
+        let catalog = Catalog::new(Blobs::memory(), Registry::new(&[]));
+        let runs = Source::Deployment(Store { ledger, catalog, permits: None }).newest().await.unwrap().runs;
+        let items: Vec<u64> = of_all(&runs).await.unwrap().iter().map(|progress| progress.totals.items).collect();
+        assert_eq!(items, (1..=20).rev().collect::<Vec<u64>>());
+        assert_eq!(calls.most.load(Ordering::SeqCst), READ_AT_ONCE);
     }
 }

@@ -164,12 +164,7 @@ fn write_benchmark(
     name: &BenchmarkName,
     judge: Option<&ModelRef>,
 ) -> anyhow::Result<()> {
-    let known = BENCHMARKS.find_built_in(name).with_context(|| {
-        format!(
-            "{}; a benchmark of your own has a folder, which is begun where it is not there: --data {name}=DIR",
-            unknown(name)
-        )
-    })?;
+    let known = BENCHMARKS.find_built_in(name).ok_or_else(|| no_benchmark(name))?;
     let settings = settings(args, known);
     let listed: Vec<String> = settings.iter().map(Setting::to_string).collect();
     let evaluators: Vec<String> = known.usual_evaluators().iter().map(ToString::to_string).collect();
@@ -193,6 +188,14 @@ fn write_benchmark(
         }
     }
     Ok(())
+}
+
+/// The refusal of a benchmark that is not built in and has no folder.
+fn no_benchmark(name: &BenchmarkName) -> BadConfiguration {
+    BadConfiguration(format!(
+        "{}; a benchmark of your own has a folder, which is begun where it is not there: --data {name}=DIR",
+        unknown(name)
+    ))
 }
 
 fn write_limit(out: &mut String, args: &InitArgs) -> fmt::Result {

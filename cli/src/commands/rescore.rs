@@ -31,7 +31,7 @@ use crate::embedded::{Embedded, Fewer};
 use crate::exit::{BadConfiguration, bad_configuration, of_state};
 use crate::fetched::{self, Reach};
 use crate::output;
-use crate::run_directory::{self, RUNS};
+use crate::run_directory::{self, RUNS, beside};
 use crate::signals::Leaving;
 use crate::spec::{Loaded, check_judges, judges};
 use crate::transcripts::{read_file, segments};
@@ -44,6 +44,8 @@ type Key = (CellIndex, ItemIndex);
 const AT_ONCE: usize = 256;
 /// File of the changes, in the directory of the new run.
 const CHANGES: &str = "rescored.json";
+/// End of the new directory's name, behind that of the old one.
+const RESCORED: &str = "-rescored";
 /// Exit code when judges would have to be asked, and nobody has agreed to that.
 const NOT_AGREED: u8 = 2;
 
@@ -191,7 +193,7 @@ struct Place {
 impl Place {
     async fn find(args: &RescoreArgs) -> anyhow::Result<Self> {
         if let Some(directory) = run_directory::find(Path::new(&args.run)) {
-            let output = rescored(&directory);
+            let output = beside(&directory, RESCORED);
             return Ok(Self { directory, output, _copy: None });
         }
         let sweep = run_directory::sweep_named(&args.run, &args.client)?;
@@ -202,16 +204,9 @@ impl Place {
             Reach::Whole => {}
             Reach::Files(problem) => return Err(BadConfiguration(problem).into()),
         }
-        let output = rescored(&Path::new(RUNS).join(sweep.as_str()));
+        let output = beside(&Path::new(RUNS).join(sweep.as_str()), RESCORED);
         Ok(Self { directory, output, _copy: Some(folder) })
     }
-}
-
-/// The directory `run` with `-rescored` at its end.
-fn rescored(run: &Path) -> PathBuf {
-    let mut name = run.file_name().map_or_else(|| "run".into(), std::ffi::OsStr::to_owned);
-    name.push("-rescored");
-    run.with_file_name(name)
 }
 
 /// Both sweeps have the same sessions.

@@ -107,6 +107,8 @@ async fn prepare(
     let file = loaded.file.clone();
     let planned = run.coordinator.plan(store(run, loaded).await?).await;
     let sweep = planned.map_err(|error| not_planned(file.as_deref(), error))?;
+    // Though the preflight may refuse it: a process that is killed meanwhile leaves this lock in the directory, and what is run there later is this user's own
+    // only where every lock is known.
     trust::remember(&sweep.digest);
     let fewer = if args.leave_out { Fewer::LeaveOut } else { Fewer::Refuse };
     let change = run.change_to(&sweep, fewer).await?;

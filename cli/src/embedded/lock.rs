@@ -1,7 +1,8 @@
 //! One process at a time works in a run's directory: two would both pay for everything.
 
-use std::fs::{File, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use anyhow::Context;
@@ -9,7 +10,7 @@ use anyhow::Context;
 use crate::exit::BadConfiguration;
 
 /// File that is locked, in the folder of the stores. The viewer looks at it too.
-const LOCK: &str = "lock";
+pub(super) const LOCK: &str = "lock";
 
 /// The right to work in a directory. It ends with the process, however that ends.
 #[derive(Debug)]
@@ -21,12 +22,16 @@ impl DirectoryLock {
     /// Locks the run in `directory`, whose stores are in `store`.
     ///
     /// # Errors
-    /// [`BadConfiguration`] when another process works there; or when the lock's file cannot be written.
+    /// [`BadConfiguration`] when another process works there; or when the lock's file cannot be written, or is a link, which might lead to any file.
     pub(crate) fn take(directory: &Path, store: &Path) -> anyhow::Result<Self> {
         let path = store.join(LOCK);
+        let file = regatta_files::open_lock(&path).with_context(|| format!("failed to lock {}", path.display()))?;
+        Self::hold(file, directory, &path)
+    }
+
+    /// Locks `file`, which was opened at `path`.
+    fn hold(mut file: File, directory: &Path, path: &Path) -> anyhow::Result<Self> {
         let failed = || format!("failed to lock {}", path.display());
-        let mut file =
-            File::options().read(true).write(true).create(true).truncate(false).open(&path).with_context(failed)?;
         match regatta_files::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -42,6 +47,13 @@ impl DirectoryLock {
                 .into());
             }
             Err(TryLockError::Error(error)) => return Err(error).with_context(failed),
+        }
+        if !is_at(&file, path) {
+            return Err(BadConfiguration(format!(
+                "the stores in {} were removed just now, as by a run that was refused before it began; run the same command again",
+                directory.display()
+            ))
+            .into());
         }
         // Written over, not truncated: a directory on a full disk can be locked all the same.
         let written = file
@@ -61,6 +73,13 @@ impl DirectoryLock {
         let path = store.join(LOCK);
         regatta_files::is_locked(&path).with_context(|| format!("failed to look at {}", path.display()))
     }
+}
+
+/// `true` if `file` is the one at `path`: who locks a file that was removed meanwhile keeps nobody out, since the next one makes another.
+fn is_at(file: &File, path: &Path) -> bool {
+    let inode = |found: fs::Metadata| (found.dev(), found.ino());
+    let there = fs::symlink_metadata(path).map(inode).ok();
+    there.is_some() && there == file.metadata().map(inode).ok()
 }
 
 #[cfg(test)]
@@ -84,5 +103,32 @@ mod tests {
         drop(lock);
         assert!(!DirectoryLock::is_taken(folder.path()).unwrap());
         DirectoryLock::take(Path::new("runs/s"), folder.path()).unwrap();
+    }
+    #[test]
+    fn a_lock_that_was_removed_before_it_was_taken_keeps_nobody_out_and_is_not_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(LOCK);
+        let opened = || regatta_files::open_lock(&path).unwrap();
+        let removed = opened();
+        fs::remove_file(&path).unwrap();
+        let refused = DirectoryLock::hold(removed, Path::new("runs/s"), &path).unwrap_err();
+        assert!(refused.downcast_ref::<BadConfiguration>().is_some());
+        assert!(refused.to_string().starts_with("the stores in runs/s were removed just now"), "{refused}");
+        let replaced = opened();
+        fs::write(folder.path().join("new"), "").unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        DirectoryLock::hold(replaced, Path::new("runs/s"), &path).unwrap_err();
+        DirectoryLock::hold(opened(), Path::new("runs/s"), &path).unwrap();
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_lock_is_not_written_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mine, store) = (folder.path().join("mine"), folder.path().join("store"));
+        fs::write(&mine, "something that is longer than a number").unwrap();
+        fs::create_dir(&store).unwrap();
+        std::os::unix::fs::symlink(&mine, store.join(LOCK)).unwrap();
+        DirectoryLock::take(Path::new("runs/s"), &store).unwrap_err();
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "something that is longer than a number");
     }
 }

@@ -46,6 +46,10 @@ fn init_begins_a_benchmark_of_ones_own_that_runs_as_it_is() {
     let alone = regatta(&["init", &spec, "--benchmark", "quiz"]);
     assert_eq!(alone.status.code(), Some(78));
     assert!(text(&alone.stderr).contains("--data quiz=DIR"), "{}", text(&alone.stderr));
+    let beside = regatta(&["init", &spec, "--benchmark", "quiz", "--benchmark", "worfbnech", "--data", &data]);
+    assert_eq!(beside.status.code(), Some(78));
+    assert!(text(&beside.stderr).contains("did you mean \"worfbench\"?"), "{}", text(&beside.stderr));
+    assert!(!folder.path().join("quiz").exists(), "nothing is begun for a spec that is refused");
     said(&["init", &spec, "--benchmark", "quiz", "--data", &data, "-m", "sim/oracle", "-m", "sim/noisy-0.3"]);
     assert!(said(&["check", &at("quiz")]).0.contains("8 items"));
     said(&["run", &spec, "--output", &out]);

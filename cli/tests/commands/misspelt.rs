@@ -116,6 +116,10 @@ fn a_provider_that_is_misspelt_is_no_endpoint_of_ones_own_unless_it_has_an_addre
     let error =
         refused(&["init", &at("other.yaml"), "--model", "here/llama", "--endpoint", "heer=http://127.0.0.1:9/v1"]);
     assert!(error.contains("no model is at the endpoint heer (--endpoint); did you mean \"here\"?"), "{error}");
+    let two = ["http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"].map(|url| format!("here={url}"));
+    let error =
+        refused(&["init", &at("other.yaml"), "--model", "here/llama", "--endpoint", &two[0], "--endpoint", &two[1]]);
+    assert!(error.contains("the endpoint here has two addresses (--endpoint); give one"), "{error}");
     for model in ["here/llama", "openai-eu/gpt-4o-mini", "vllm/llama"] {
         said(&["init", &at(&model.replace('/', "-")), "--model", model]);
     }

@@ -33,6 +33,8 @@ const SAID_BYTES: usize = 2_000;
 /// Annotations, as many as a sweep takes.
 const ANNOTATIONS: u32 = 2_000;
 const SCHEDULES: u32 = 20;
+/// Further sweeps, so that a page of all runs is full.
+const FURTHER: u32 = 199;
 /// Time between the beginnings of an item's session and the next one's, in seconds.
 pub(crate) const BEGINNINGS_APART_S: i64 = 1;
 /// Beginning of the sweep, in seconds since 1970.
@@ -73,17 +75,12 @@ pub(crate) async fn fill(
     let items = (sessions / cells).max(1);
     let recorded = if database.is_some() { items.min(RECORDED) } else { items };
     let items = items.next_multiple_of(recorded);
-    let dataset = store_dataset(catalog.blobs(), &files(items)).await?;
-    let models: Vec<Value> = MODELS.iter().map(|model| json!({ "id": format!("lab/{model}") })).collect();
-    let lock: SweepLock = serde_json::from_value(json!({
-        "v": 2, "regatta": env!("CARGO_PKG_VERSION"), "name": "pages", "seed": 1, "trials": TRIALS,
-        "benchmarks": { "sums": {
-            "dataset": dataset.to_string(), "settings": ["default"], "evaluators": ["declared"], "items": { "default": items },
-        } },
-        "endpoints": { "lab": { "kind": "openai", "base_url": "http://localhost:1/v1" } },
-        "models": models, "price_sources": [],
-    }))?;
-    let sweep = catalog.store(&lock).await?;
+    for seed in 0..FURTHER {
+        let sweep = catalog.store(&lock(catalog.blobs(), 1, seed).await?).await?;
+        let created_at = Timestamp::from_second(BEGINNING_S - 1 - i64::from(seed))?;
+        ledger.create_sweep(NewSweep { created_at, ..planned(&sweep)? }).await?;
+    }
+    let sweep = catalog.store(&lock(catalog.blobs(), items, FURTHER).await?).await?;
     ledger.create_sweep(planned(&sweep)?).await?;
     let transcripts = transcripts(catalog.blobs(), &sweep).await?;
     for cell in sweep.cells() {
@@ -109,6 +106,20 @@ pub(crate) async fn fill(
         ledger.put_schedule(&schedule, None).await?;
     }
     Ok(Filled { sweep: sweep.id.clone(), items, sessions: items * cells })
+}
+
+/// The lock of a sweep over so many items, whose data set it stores.
+async fn lock(blobs: &Blobs, items: u32, seed: u32) -> Result<SweepLock, Failure> {
+    let dataset = store_dataset(blobs, &files(items)).await?;
+    let models: Vec<Value> = MODELS.iter().map(|model| json!({ "id": format!("lab/{model}") })).collect();
+    Ok(serde_json::from_value(json!({
+        "v": 2, "regatta": env!("CARGO_PKG_VERSION"), "name": "pages", "seed": seed, "trials": TRIALS,
+        "benchmarks": { "sums": {
+            "dataset": dataset.to_string(), "settings": ["default"], "evaluators": ["declared"], "items": { "default": items },
+        } },
+        "endpoints": { "lab": { "kind": "openai", "base_url": "http://localhost:1/v1" } },
+        "models": models, "price_sources": [],
+    }))?)
 }
 
 /// Stores the segment that has the transcripts of all sessions.

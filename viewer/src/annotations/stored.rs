@@ -58,8 +58,10 @@ impl ReadObjects {
         self.locked().objects.get(key).cloned()
     }
 
-    /// Keeps an object, and forgets those that were not read for the longest time where all do not fit.
-    fn keep(&self, key: &str, object: Bytes) {
+    /// Keeps a copy of an object, and forgets those that were not read for the longest time where all do not fit. What came over a connection is a
+    /// piece of a buffer that would be kept with it, and may be much larger.
+    fn keep(&self, key: &str, object: &Bytes) {
+        let object = Bytes::copy_from_slice(object);
         let mut kept = self.locked();
         kept.bytes += memory_of(key, &object);
         if let Some((key, before)) = kept.objects.push(key.to_owned(), object) {
@@ -111,7 +113,7 @@ impl OfSweep {
             }
             let object = blobs.get(&key).await?;
             if let Some(object) = &object {
-                read.keep(&key, object.clone());
+                read.keep(&key, object);
             }
             Ok::<Option<Bytes>, BlobError>(object)
         });
@@ -234,6 +236,13 @@ mod tests {
             blobs.delete(&key).await.unwrap();
         }
         assert_eq!(read().await, (0, 1), "what is removed is not shown from memory");
+    }
+
+    #[test]
+    fn an_object_that_is_kept_keeps_no_buffer_that_it_was_a_piece_of() {
+        let (read, buffer) = (ReadObjects::default(), Bytes::from(vec![b'{'; 8 << 10]));
+        read.keep("k", &buffer.slice(..100));
+        assert!(buffer.is_unique() && read.get("k").is_some_and(|object| object.len() == 100));
     }
 
     #[tokio::test]

@@ -33,8 +33,7 @@ pub(crate) async fn of_all(
     let mut rows = Vec::new();
     let mut sum = CostSum::default();
     let mut owners: BTreeMap<Option<&OwnerName>, Owned> = BTreeMap::new();
-    for run in &runs {
-        let progress = progress::of(run).await?;
+    for (run, progress) in runs.iter().zip(progress::of_all(&runs).await?) {
         sum += progress.cost();
         owners.entry(run.row.owner.as_ref()).or_default().add(&progress);
         rows.push((run, progress));

@@ -21,8 +21,7 @@ pub(crate) async fn show(State(viewer): State<Viewer>, Query(wanted): Query<Want
     let Runs { runs, problems, next } = viewer.source.runs(after.as_ref()).await?;
     let mut rows = Vec::with_capacity(runs.len());
     let mut going = 0;
-    for run in &runs {
-        let progress = progress::of(run).await?;
+    for (run, progress) in runs.iter().zip(progress::of_all(&runs).await?) {
         going += usize::from(run.goes_on());
         let foretold = match run.goes_on() && going <= FORETOLD_RUNS {
             true => forecasts::of(&viewer, run, &progress).await?,

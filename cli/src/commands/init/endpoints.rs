@@ -10,14 +10,18 @@ use super::{ENCODER, SIMULATED};
 use crate::args::InitArgs;
 use crate::exit::BadConfiguration;
 
-/// Refuses the name of a provider that is misspelt, which would pass for an endpoint of one's own, and addresses of endpoints that no model is at.
+/// Refuses the name of a provider that is misspelt, which would pass for an endpoint of one's own, addresses of endpoints that no model is at, and two of
+/// one endpoint.
 ///
 /// # Errors
 /// [`BadConfiguration`], with what may have been meant.
 pub(super) fn check(args: &InitArgs) -> Result<(), BadConfiguration> {
     let used: BTreeSet<&str> = args.models.iter().chain(&args.judge).map(|model| model.endpoint.as_str()).collect();
     let has_address = |name: &str| args.endpoints.iter().any(|(known, _)| known.as_str() == name);
-    for (name, _) in &args.endpoints {
+    for (at, (name, _)) in args.endpoints.iter().enumerate() {
+        if args.endpoints.iter().take(at).any(|(before, _)| before == name) {
+            return Err(BadConfiguration(format!("the endpoint {name} has two addresses (--endpoint); give one")));
+        }
         if !used.contains(name.as_str()) {
             let meant = did_you_mean(name.as_str(), used.iter().copied());
             return Err(BadConfiguration(format!("no model is at the endpoint {name} (--endpoint){meant}")));

@@ -9,7 +9,7 @@ use anyhow::Context;
 use regatta_benchmarks::{Benchmark as _, Suite};
 use regatta_proto::BenchmarkName;
 
-use super::names;
+use super::{names, no_benchmark};
 use crate::args::InitArgs;
 use crate::benchmarks::{BENCHMARKS, OF_PERSON};
 use crate::data::read_dataset;
@@ -49,19 +49,26 @@ const DATA: &str = r#"{"id": "q1", "question": "What is 17 + 26?", "answer": 43}
 /// Benchmarks that are not built in, by name.
 pub(super) type Own = BTreeMap<BenchmarkName, Arc<dyn Suite>>;
 
-/// Loads the benchmarks of the command line that are not built in and have a folder.
+/// Loads the benchmarks of the command line that are not built in, each from its folder.
+///
+/// # Errors
+/// When one has no folder, or cannot be read.
 pub(super) fn own(args: &InitArgs) -> anyhow::Result<Own> {
-    let mut own = Own::new();
-    for name in names(args) {
-        let Some((_, folder)) = args.data.iter().find(|(of, _)| of == name) else { continue };
-        if BENCHMARKS.find_built_in(name).is_some() {
-            continue;
+    let mut folders = Vec::new();
+    // All of them first, so that nothing is begun for a spec that is refused.
+    for name in names(args).into_iter().filter(|name| BENCHMARKS.find_built_in(name).is_none()) {
+        let given = args.data.iter().find(|(of, _)| of == name);
+        let (_, folder) = given.ok_or_else(|| no_benchmark(name))?;
+        let is_new = is_empty(folder)?;
+        // A built-in one was meant, and misspelt.
+        if is_new && BENCHMARKS.nearest(name.as_str()).is_some() {
+            return Err(no_benchmark(name).into());
         }
-        if is_empty(folder)? {
-            // A built-in one was meant, and misspelt.
-            if BENCHMARKS.nearest(name.as_str()).is_some() {
-                continue;
-            }
+        folders.push((name, folder, is_new));
+    }
+    let mut own = Own::new();
+    for (name, folder, is_new) in folders {
+        if is_new {
             begin(name, folder)?;
         }
         let files = read_dataset(name, folder).map_err(bad_configuration)?;

@@ -5,7 +5,6 @@
 //! of those before it in its own, so that the last one says what its verdicts have cost, and a budget is of all together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,8 +16,8 @@ use regatta_report::{AuditedNumber, Measures, Summary};
 use super::{Place, Rescored, Round, interrupted, once};
 use crate::args::RescoreArgs;
 use crate::exit::{BadConfiguration, of_state};
-use crate::output;
 use crate::signals::Leaving;
+use crate::{output, run_directory};
 
 /// Share of an audit of everything, because that of a spec is below 1.
 const ALL: f64 = 1.0 - 1e-9;
@@ -240,9 +239,7 @@ fn named_after(directory: &Path) -> (PathBuf, u32) {
     if let Some((audited, number)) = round {
         return (directory.with_file_name(audited), number);
     }
-    let mut audited = directory.file_name().map_or_else(|| "run".into(), OsStr::to_owned);
-    audited.push("-audited");
-    (directory.with_file_name(audited), 1)
+    (run_directory::beside(directory, "-audited"), 1)
 }
 
 /// Advice on a run, or a round of it, in `directory` whose budget is used.
