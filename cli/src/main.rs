@@ -16,6 +16,7 @@ mod hostile;
 mod listener;
 mod logging;
 mod lone_endpoint;
+mod named_hosts;
 mod notice;
 mod output;
 mod paired_runs;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use regatta_backends::Blobs;
 use regatta_llm::RecordedVerdicts;
 use regatta_memory::parsed_bytes;
-use regatta_proto::{BenchmarkLock, BenchmarkName, Digest, EndpointName, Snapshot};
+use regatta_proto::{BenchmarkLock, BenchmarkName, CELLS_MAX, Digest, EndpointName, Snapshot};
 
 use crate::{CoordinatorError, PlanError};
 
@@ -17,8 +17,6 @@ const DATA_BYTES_MAX: u64 = 256 << 20;
 const FIELD_BYTES: u64 = 272;
 /// Longest path of a file, in bytes.
 const PATH_BYTES_MAX: usize = 700;
-/// Most cells of a sweep.
-const CELLS_MAX: u64 = 50_000;
 /// Most sessions of a sweep.
 const SESSIONS_MAX: u64 = 20_000_000;
 

@@ -99,7 +99,7 @@ impl Coordinator {
             Err(_) => {
                 tracing::warn!("a queue of reports does not answer; what scorers are to be told is tried again later");
                 self.reports_unanswering().note(REPORTS, LEFT_ALONE_FOR);
-                self.is_there(term).await?;
+                self.lead_on(term).await?;
                 Err(CoordinatorError::Unanswered)
             }
         }
@@ -133,7 +133,7 @@ impl Coordinator {
             Ok(sent) => sent.map_err(CoordinatorError::from),
             Err(_) => {
                 // Before whatever is done next it is asked who leads; and an error of this must not be taken for one of the jobs.
-                let _ = self.is_there(watched.term).await;
+                let _ = self.lead_on(watched.term).await;
                 Err(CoordinatorError::Unanswered)
             }
         };
@@ -148,7 +148,7 @@ impl Coordinator {
             }
             // There was no channel to send on. Where that is because this process alone is cut off, it must not lead on.
             Err(CoordinatorError::Queue(QueueError::TooLate { .. })) => {
-                if self.queue.reach().await.is_ok() {
+                if self.lead_on(watched.term).await.is_ok() {
                     watched.unconfirming.note(queue, LEFT_ALONE_FIRST);
                 }
                 return sent;
@@ -191,15 +191,9 @@ impl Coordinator {
             answers.push((queue, answer.ok()));
         }
         if is_any_silent {
-            self.is_there(term).await?;
+            self.lead_on(term).await?;
         }
         Ok(answers)
-    }
-
-    /// Waits for the broker itself, longer than the lead lasts where it does not answer, and renews the lead then.
-    async fn is_there(&self, term: Term) -> Result<(), CoordinatorError> {
-        self.queue.reach().await?;
-        self.lead_on(term).await
     }
 
     /// End of a step under `term` that begins now.

@@ -102,6 +102,22 @@ pub(crate) struct Summary {
     pub(crate) rows: Vec<SummaryRow>,
 }
 
+impl Summary {
+    /// Checks what somebody else may have written: no row and no metric has more sessions with a score than sessions.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        for (at, row) in self.rows.iter().enumerate() {
+            let of_metrics = (0..).zip(&row.metrics).map(|(metric, of)| (Some(metric), of.scored, of.total));
+            let of_row = (None, row.sessions.scored(), row.sessions.total);
+            let refused = std::iter::once(of_row).chain(of_metrics).find(|(_, scored, total)| scored > total);
+            if let Some((metric, scored, total)) = refused {
+                let metric = metric.map(|metric: usize| format!(".metrics[{metric}]")).unwrap_or_default();
+                return Err(format!("rows[{at}]{metric} has {scored} sessions with a score, of {total}"));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A benchmark, setting and model.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct SummaryRow {

@@ -48,7 +48,8 @@ impl Run {
         let lock = lock.map_err(|error| ExportError::content(&path, error))?;
         let path = directory.join("summary.json");
         let summary = read_untrusted_json(read("summary.json")?.as_bytes());
-        let summary = summary.map_err(|error| ExportError::content(&path, error))?;
+        let summary: Summary = summary.map_err(|error| ExportError::content(&path, error))?;
+        summary.check().map_err(|problem| ExportError::content(&path, problem))?;
         Ok(Self { directory: directory.to_owned(), cells: lock.cells(), lock, summary })
     }
 

@@ -216,6 +216,21 @@ fn a_segment_that_is_missing_or_damaged_is_an_error_with_its_name() {
 }
 
 #[test]
+fn a_summary_with_more_scores_than_sessions_is_refused_with_the_row() {
+    for (right, wrong, told) in [
+        ("\"measured\":2", "\"measured\":5", "rows[0] has 5 sessions with a score, of 4"),
+        ("\"scored\":2", "\"scored\":9", "rows[0].metrics[0] has 9 sessions with a score, of 4"),
+    ] {
+        let run = SmallRun::new();
+        let summary = run.path().join("summary.json");
+        std::fs::write(&summary, text(&summary).replace(right, wrong)).unwrap();
+        let to = tempfile::tempdir().unwrap();
+        let error = export(run.path(), to.path()).unwrap_err().to_string();
+        assert!(error.ends_with(told), "{error}");
+    }
+}
+
+#[test]
 fn a_line_that_cannot_be_read_is_named() {
     let run = SmallRun::new();
     let results = run.path().join("results.jsonl");

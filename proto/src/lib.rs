@@ -88,7 +88,7 @@ pub use lease::{
 };
 pub use level::Level;
 pub use limit::Limit;
-pub use lock::{BenchmarkLock, Cell, DecideLock, SweepLock};
+pub use lock::{BenchmarkLock, CELLS_MAX, Cell, DecideLock, SweepLock};
 pub use model::{ModelRef, ModelSpec};
 pub use money::{CostSum, Money};
 pub use outcome::{Cause, Filtered, Outcome};

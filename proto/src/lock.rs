@@ -12,6 +12,9 @@ use crate::{
     RoleModels, SessionSeed, Setting, Share, SweepId, Trial, check_yaml,
 };
 
+/// Most cells of a sweep. All of them are in memory wherever it is planned, run or looked at.
+pub const CELLS_MAX: u64 = 50_000;
+
 /// Resolved settings of one benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(JsonSchema))]
@@ -291,9 +294,9 @@ impl SweepLock {
     /// Parses the output of [`Self::to_bytes`].
     ///
     /// # Errors
-    /// When the bytes are not the JSON of a lock.
+    /// When the bytes are not the JSON of a lock, or it has more than [`CELLS_MAX`] cells.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        serde_json::from_slice(bytes)
+        serde_json::from_slice::<Self>(bytes)?.within_bounds()
     }
 
     /// The lock as YAML for people, `sweep.lock.yaml`.
@@ -307,10 +310,20 @@ impl SweepLock {
     /// Parses the output of [`Self::to_yaml`].
     ///
     /// # Errors
-    /// With line and column, when the text is not the YAML of a lock.
+    /// With line and column, when the text is not the YAML of a lock; when it has more than [`CELLS_MAX`] cells.
     pub fn from_yaml(text: &str) -> Result<Self, serde_yaml_ng::Error> {
         check_yaml(text).map_err(<serde_yaml_ng::Error as de::Error>::custom)?;
-        serde_yaml_ng::from_str(text)
+        serde_yaml_ng::from_str::<Self>(text)?.within_bounds()
+    }
+
+    /// Refuses what nobody plans: a lock of a few lines, which somebody hands on, may have a grid that no memory holds.
+    fn within_bounds<E: de::Error>(self) -> Result<Self, E> {
+        let settings: u64 = self.benchmarks.values().map(|benchmark| benchmark.settings.len() as u64).sum();
+        let cells = settings.saturating_mul(self.models.len() as u64).saturating_mul(u64::from(self.trials));
+        if cells > CELLS_MAX {
+            return Err(E::custom(format!("it has {cells} cells, at most {CELLS_MAX} are allowed")));
+        }
+        Ok(self)
     }
 
     /// The sweep's id: its name and the first digits of the lock's digest.
@@ -350,6 +363,17 @@ mod tests {
         assert!(serde_json::to_value(&read).unwrap().get("rules").is_none());
         let now = DecideLock { rules: 2, ..read };
         assert_eq!(serde_json::to_value(&now).unwrap()["rules"], 2);
+    }
+
+    #[test]
+    fn a_lock_whose_grid_no_memory_holds_is_refused_before_it_is_laid_out() {
+        let with = |trials| SweepLock { trials, ..lock(2, &["e/a"]) };
+        let most = with(25_000);
+        assert_eq!(SweepLock::from_bytes(&most.to_bytes().unwrap()).unwrap(), most);
+        let beyond = with(25_001);
+        let told = "it has 50002 cells, at most 50000 are allowed";
+        assert_eq!(SweepLock::from_bytes(&beyond.to_bytes().unwrap()).unwrap_err().to_string(), told);
+        assert_eq!(SweepLock::from_yaml(&beyond.to_yaml().unwrap()).unwrap_err().to_string(), told);
     }
 
     #[test]

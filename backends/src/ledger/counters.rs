@@ -1,7 +1,5 @@
 //! The rules by which attempts and sessions change a cell's counters; both databases use them.
 
-use std::ops::{AddAssign, SubAssign};
-
 use regatta_proto::{Attempt, AttemptId, AttemptTotals, Cause, CostSum, OpenAttempt, Outcome, Usage, WorkerId};
 
 use super::columns::{Place, cost, large, stored, stored_money, stored_time};
@@ -54,6 +52,22 @@ impl Spent {
         cost([self.known, self.unknown_calls])
     }
 
+    /// Adds `by`, or takes it away where `sign` is -1.
+    fn changed(&self, by: &Self, sign: i128) -> Result<Self, LedgerError> {
+        let sum = |amount: i64, by: i64, field| changed(amount, sign * i128::from(by), field);
+        Ok(Self {
+            input: sum(self.input, by.input, "input")?,
+            cached_input: sum(self.cached_input, by.cached_input, "cached_input")?,
+            cache_write: sum(self.cache_write, by.cache_write, "cache_write")?,
+            cache_write_1h: sum(self.cache_write_1h, by.cache_write_1h, "cache_write_1h")?,
+            output: sum(self.output, by.output, "output")?,
+            reasoning: sum(self.reasoning, by.reasoning, "reasoning")?,
+            known: sum(self.known, by.known, "cost")?,
+            unknown_calls: sum(self.unknown_calls, by.unknown_calls, "unknown_calls")?,
+            unmetered_calls: sum(self.unmetered_calls, by.unmetered_calls, "unmetered_calls")?,
+        })
+    }
+
     /// Progress reports may arrive out of order; one with smaller totals than those stored is the older one.
     fn is_behind(&self, stored: &Self) -> bool {
         self.input < stored.input
@@ -64,32 +78,10 @@ impl Spent {
     }
 }
 
-impl AddAssign for Spent {
-    fn add_assign(&mut self, other: Self) {
-        self.input += other.input;
-        self.cached_input += other.cached_input;
-        self.cache_write += other.cache_write;
-        self.cache_write_1h += other.cache_write_1h;
-        self.output += other.output;
-        self.reasoning += other.reasoning;
-        self.known += other.known;
-        self.unknown_calls += other.unknown_calls;
-        self.unmetered_calls += other.unmetered_calls;
-    }
-}
-
-impl SubAssign for Spent {
-    fn sub_assign(&mut self, other: Self) {
-        self.input -= other.input;
-        self.cached_input -= other.cached_input;
-        self.cache_write -= other.cache_write;
-        self.cache_write_1h -= other.cache_write_1h;
-        self.output -= other.output;
-        self.reasoning -= other.reasoning;
-        self.known -= other.known;
-        self.unknown_calls -= other.unknown_calls;
-        self.unmetered_calls -= other.unmetered_calls;
-    }
+/// `amount`, changed by `by`. A sum that no column holds is refused, and so is what was to be recorded: it must not begin anew.
+fn changed(amount: i64, by: i128, field: &'static str) -> Result<i64, LedgerError> {
+    let value = i128::from(amount) + by;
+    i64::try_from(value).map_err(|_| LedgerError::OutOfRange { field, value })
 }
 
 /// The stored state of an attempt before a report.
@@ -116,9 +108,9 @@ impl Before {
 
     /// Possible cost in addition to the known cost, and the number of calls whose cost has no known bound. The call in flight counts only
     /// once no process waits for its answer any more.
-    fn in_doubt(&self) -> (i64, i64) {
+    fn in_doubt(&self) -> (i128, i64) {
         let (in_flight, unbounded) = if self.state == AttemptState::Lost { in_flight(self.at_most) } else { (0, 0) };
-        (self.maybe_spent + in_flight, unbounded)
+        (i128::from(self.maybe_spent) + i128::from(in_flight), unbounded)
     }
 }
 
@@ -225,31 +217,35 @@ impl<'a> AttemptWrite<'a> {
             (ToldBy::Itself, AttemptState::Open | AttemptState::Lost) => Some(told),
             // Told by its successor so far.
             (ToldBy::Itself, AttemptState::HandedOver) if !before.has_result => Some(told),
-            (ToldBy::Successor, AttemptState::Open | AttemptState::Lost) => Some(told.with_progress(before)),
+            (ToldBy::Successor, AttemptState::Open | AttemptState::Lost) => Some(told.with_progress(before)?),
             (_, AttemptState::Recorded | AttemptState::Waste | AttemptState::HandedOver) => None,
         })
     }
 
     /// This row, as a checkpoint knows of it, with what is stored of the running attempt where that is ahead.
-    fn with_progress(self, before: Before) -> Self {
+    fn with_progress(self, before: Before) -> Result<Self, LedgerError> {
         let (in_flight, unbounded) = in_flight(before.at_most);
-        let with_unbounded = |spent: Spent| Spent { unknown_calls: spent.unknown_calls + unbounded, ..spent };
+        let with_unbounded = |spent: Spent| {
+            let unknown_calls = changed(spent.unknown_calls, unbounded.into(), "unknown_calls")?;
+            Ok::<_, LedgerError>(Spent { unknown_calls, ..spent })
+        };
+        let in_doubt = changed(before.maybe_spent, in_flight.into(), "maybe_spent")?;
         if before.spent == self.spent {
-            let maybe_spent = self.maybe_spent.max(before.maybe_spent + in_flight);
-            return Self { maybe_spent, spent: with_unbounded(self.spent), ..self };
+            let maybe_spent = self.maybe_spent.max(in_doubt);
+            return Ok(Self { maybe_spent, spent: with_unbounded(self.spent)?, ..self });
         }
         if !self.spent.is_behind(&before.spent) {
-            return self;
+            return Ok(self);
         }
-        Self {
-            spent: with_unbounded(before.spent),
-            maybe_spent: before.maybe_spent + in_flight,
+        Ok(Self {
+            spent: with_unbounded(before.spent)?,
+            maybe_spent: in_doubt,
             calls: before.calls,
             cached_calls: before.cached_calls,
             retries: before.retries,
             latency_us: before.latency_us,
             ..self
-        }
+        })
     }
 
     /// The row of a running attempt; `None` if a newer one is stored. A lost attempt is reopened if its sweep runs, because a cancel may
@@ -347,25 +343,31 @@ pub(super) struct Delta {
 
 impl Delta {
     /// Applies a change of an attempt's row.
-    pub(super) fn attempt(&mut self, before: Option<Before>, after: Before) {
-        if let Some(before) = before {
-            self.spent -= before.spent;
-            let (maybe_spent, unbounded) = before.in_doubt();
-            self.maybe_spent -= maybe_spent;
-            self.spent.unknown_calls -= unbounded;
-            if before.state.is_wasted() {
-                self.wasted_known -= before.spent.known;
-                self.wasted_unknown_calls -= before.spent.unknown_calls;
+    pub(super) fn attempt(&mut self, before: Option<Before>, after: Before) -> Result<(), LedgerError> {
+        for (sign, attempt) in before.map(|before| (-1, before)).into_iter().chain([(1, after)]) {
+            let (maybe_spent, unbounded) = attempt.in_doubt();
+            self.spent = self.spent.changed(&attempt.spent, sign)?;
+            self.doubt(sign * maybe_spent, sign * i128::from(unbounded))?;
+            if attempt.state.is_wasted() {
+                let Spent { known, unknown_calls, .. } = attempt.spent;
+                self.waste(sign * i128::from(known), sign * i128::from(unknown_calls))?;
             }
         }
-        self.spent += after.spent;
-        let (maybe_spent, unbounded) = after.in_doubt();
-        self.maybe_spent += maybe_spent;
-        self.spent.unknown_calls += unbounded;
-        if after.state.is_wasted() {
-            self.wasted_known += after.spent.known;
-            self.wasted_unknown_calls += after.spent.unknown_calls;
-        }
+        Ok(())
+    }
+
+    /// Counts what is in the cell already as wasted.
+    pub(super) fn waste(&mut self, known: i128, unknown_calls: i128) -> Result<(), LedgerError> {
+        self.wasted_known = changed(self.wasted_known, known, "wasted_known")?;
+        self.wasted_unknown_calls = changed(self.wasted_unknown_calls, unknown_calls, "wasted_unknown_calls")?;
+        Ok(())
+    }
+
+    /// Counts possible cost in addition to the known cost, and calls whose cost has no known bound.
+    pub(super) fn doubt(&mut self, maybe_spent: i128, unbounded: i128) -> Result<(), LedgerError> {
+        self.maybe_spent = changed(self.maybe_spent, maybe_spent, "maybe_spent")?;
+        self.spent.unknown_calls = changed(self.spent.unknown_calls, unbounded, "unknown_calls")?;
+        Ok(())
     }
 
     /// Counts a session that was settled with `outcome`.
@@ -382,4 +384,47 @@ impl Delta {
 /// `true` if a session that ends with `cause` keeps its transcript, so that only its questions need to be asked again.
 pub(super) fn keeps_transcript(cause: Cause) -> bool {
     cause == Cause::JudgeUnavailable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(state: AttemptState, known: i64, at_most: i64) -> Before {
+        Before {
+            state,
+            has_result: false,
+            spent: Spent { known, ..Spent::default() },
+            maybe_spent: at_most,
+            at_most: Some(at_most),
+            calls: 1,
+            cached_calls: Some(0),
+            retries: 0,
+            latency_us: 0,
+        }
+    }
+
+    #[test]
+    fn amounts_that_no_column_holds_together_are_refused_with_the_field() {
+        let most = attempt(AttemptState::Recorded, i64::MAX, 0);
+        let mut delta = Delta::default();
+        delta.attempt(None, most).unwrap();
+        let error = delta.attempt(None, most).unwrap_err();
+        let sum = 2 * i128::from(i64::MAX);
+        assert!(matches!(error, LedgerError::OutOfRange { field: "cost", value } if value == sum), "{error}");
+        // Where its call in flight may have been billed too.
+        let lost = attempt(AttemptState::Lost, 0, i64::MAX);
+        let error = Delta::default().attempt(None, lost).unwrap_err();
+        assert!(matches!(error, LedgerError::OutOfRange { field: "maybe_spent", value } if value == sum), "{error}");
+    }
+
+    #[test]
+    fn an_attempt_that_is_told_of_again_counts_once() {
+        let mut delta = Delta::default();
+        for before in [None, Some(attempt(AttemptState::Open, 5, 2))] {
+            delta.attempt(before, attempt(AttemptState::Open, 5, 2)).unwrap();
+        }
+        delta.attempt(Some(attempt(AttemptState::Open, 5, 2)), attempt(AttemptState::Lost, 5, 2)).unwrap();
+        assert_eq!((delta.spent.known, delta.maybe_spent, delta.wasted_known), (5, 4, 5));
+    }
 }

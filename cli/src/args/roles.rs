@@ -163,7 +163,7 @@ pub(crate) struct CoordinatorArgs {
     /// Authorities of clients (PEM): who shows no certificate of theirs is not answered
     #[arg(long, value_name = "FILE", env = "REGATTA_TLS_CLIENT_CA", requires = "tls_cert")]
     pub(crate) tls_client_ca: Option<PathBuf>,
-    /// Serve /metrics, /healthz and /readyz at this address, over HTTP, and not beside the API; without it, an API that others reach has no /metrics
+    /// Serve /metrics, /healthz and /readyz at this address, over HTTP; of them the API keeps /readyz alone. Without it, an API that others reach has no /metrics
     #[arg(long, visible_alias = "metrics-listen", value_name = "ADDRESS", env = "REGATTA_METRICS")]
     pub(crate) metrics: Option<std::net::SocketAddr>,
     /// Policy file: issuers of tokens and quotas of owners, programs of coded benchmarks (SECURITY.md), webhooks and commands that schedules

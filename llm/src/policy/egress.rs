@@ -71,12 +71,6 @@ impl EgressRules {
         Self { private: Vec::new(), allows_private: true }
     }
 
-    /// Resolves names like the machine, and refuses those that lead to an address that must not be reached.
-    #[must_use]
-    pub fn resolver(self: Arc<Self>) -> Arc<impl Resolve + 'static> {
-        Arc::new(AllowedAddresses::new(self))
-    }
-
     /// The reason why `address` must not be reached; `None` if it may be.
     #[must_use]
     pub fn refusal(&self, address: IpAddr) -> Option<&'static str> {

@@ -39,7 +39,8 @@ impl Usages {
             used.cost += attempt.cost;
             used.calls += u64::from(attempt.calls);
             used.usage += attempt.usage;
-            used.latency_us += attempt.latency_us;
+            // A ledger may be of somebody else.
+            used.latency_us = used.latency_us.saturating_add(attempt.latency_us);
             used.may_be_cached |= attempt.may_be_cached();
             used.sessions.insert(attempt.key.item);
         }
@@ -112,6 +113,13 @@ mod tests {
 
     fn have_same_cost(one: &Spending, other: &Spending) -> bool {
         (one.cost_usd.value.unwrap() - other.cost_usd.value.unwrap()).abs() < 1e-12
+    }
+
+    #[test]
+    fn times_of_others_that_no_sum_holds_do_not_begin_anew() {
+        let found = spending(0, &Outcome::Measured, &|attempt| attempt.latency_us = 1 << 62);
+        let seconds = found.seconds.unwrap();
+        assert!(seconds > u64::MAX as f64 / 1e6 / 100.0, "{seconds}");
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub(super) async fn record_progress(
         let (place, _) = attempt;
         let before = befores.get(&attempt).copied();
         if let Some(row) = AttemptWrite::open(place, before, open, worker, phases[&place.sweep])? {
-            deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
+            deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before())?;
             befores.insert(attempt, row.as_before());
             rows.insert(attempt, row);
         }
@@ -272,7 +272,7 @@ pub(super) async fn record_handover(
     let before = befores(tx, &[(place, &attempt.id)]).await?.into_values().next();
     let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? else { return Ok(true) };
     let mut deltas = Deltas::new();
-    deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before());
+    deltas.entry((place.sweep, place.cell)).or_default().attempt(before, row.as_before())?;
     let rows = [row];
     let (rows, counters) = tokio::join!(put(tx, &rows), cells::add(tx, &deltas));
     both(rows, counters)?;
@@ -300,10 +300,8 @@ pub(super) async fn close_open(tx: &Transaction<'_>, sweep: &SweepId, at: Timest
         // The money is in the cell already, but counts as wasted from now on, and the call in flight as possibly spent, or as
         // unknown where it has no bound.
         let delta = deltas.entry((number, row.try_get(0)?)).or_default();
-        delta.wasted_known += row.try_get::<_, i64>(1)?;
-        delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;
-        delta.maybe_spent += row.try_get::<_, i64>(3)?;
-        delta.spent.unknown_calls += i64::from(row.try_get::<_, bool>(4)?);
+        delta.waste(row.try_get::<_, i64>(1)?.into(), row.try_get::<_, i64>(2)?.into())?;
+        delta.doubt(row.try_get::<_, i64>(3)?.into(), row.try_get::<_, bool>(4)?.into())?;
     }
     cells::add(tx, &deltas).await?;
     Ok(closed.len() as u64)

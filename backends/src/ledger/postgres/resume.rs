@@ -168,8 +168,7 @@ async fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas
         .await?;
     for row in rows {
         let delta = deltas.entry((sweep, row.try_get(0)?)).or_default();
-        delta.wasted_known += row.try_get::<_, i64>(1)?;
-        delta.wasted_unknown_calls += row.try_get::<_, i64>(2)?;
+        delta.waste(row.try_get::<_, i64>(1)?.into(), row.try_get::<_, i64>(2)?.into())?;
     }
     let rows = tx
         .query(

@@ -54,7 +54,7 @@ pub(super) async fn record(tx: &Transaction<'_>, records: &[SessionRecord]) -> R
         };
         let row = AttemptWrite::reported(place, state, record)?;
         let delta = deltas.entry((place.sweep, place.cell)).or_default();
-        delta.attempt(before, row.as_before());
+        delta.attempt(before, row.as_before())?;
         if result == Recorded::First {
             delta.recorded += 1;
             if matches!(record.state, RecordState::Settled { .. }) {

@@ -244,7 +244,7 @@ pub(super) fn record_progress(
         let before = before(tx, place, &open.id)?;
         if let Some(row) = AttemptWrite::open(place, before, open, worker, phase)? {
             put(tx, &row)?;
-            deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
+            deltas.of(place.sweep, place.cell).attempt(before, row.as_before())?;
         }
     }
     deltas.write(tx)?;
@@ -278,7 +278,7 @@ pub(super) fn record_handover(
     let before = before(tx, place, &attempt.id)?;
     if let Some(row) = AttemptWrite::handed_over(place, before, attempt, totals, told_by)? {
         put(tx, &row)?;
-        deltas.of(place.sweep, place.cell).attempt(before, row.as_before());
+        deltas.of(place.sweep, place.cell).attempt(before, row.as_before())?;
     }
     deltas.write(tx)?;
     Ok(true)

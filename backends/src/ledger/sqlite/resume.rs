@@ -154,8 +154,7 @@ fn remove_unmeasured(tx: &Transaction<'_>, sweep: i64, deltas: &mut Deltas) -> R
     let mut rows = update.query([sweep])?;
     while let Some(row) = rows.next()? {
         let delta = deltas.of(sweep, row.get(0)?);
-        delta.wasted_known += row.get::<_, i64>(1)?;
-        delta.wasted_unknown_calls += row.get::<_, i64>(2)?;
+        delta.waste(row.get::<_, i64>(1)?.into(), row.get::<_, i64>(2)?.into())?;
     }
     let mut delete = tx.prepare_cached(
         "DELETE FROM sessions WHERE sweep = ?1 AND state = 'settled' AND outcome = 'not_measured' RETURNING cell",

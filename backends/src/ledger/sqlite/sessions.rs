@@ -67,7 +67,7 @@ fn record_one(
         attempts::put(tx, &written)?;
     }
     let delta = deltas.of(place.sweep, place.cell);
-    delta.attempt(before, written.as_before());
+    delta.attempt(before, written.as_before())?;
     if result == Recorded::First {
         delta.recorded += 1;
         if matches!(record.state, RecordState::Settled { .. }) {

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
@@ -15,6 +16,7 @@ use reqwest::{Client, StatusCode, Url};
 
 use super::sources::{Repository, SourceFile};
 use crate::exit::BadConfiguration;
+use crate::named_hosts::NamedHosts;
 use crate::tls;
 
 /// For how long a connection is waited for.
@@ -50,6 +52,11 @@ impl Host {
     /// # Errors
     /// [`BadConfiguration`] when this is no address.
     pub(super) fn at(base: &str) -> anyhow::Result<Self> {
+        Self::by(base, |host| NamedHosts::new(EgressRules::default(), &[host]))
+    }
+
+    /// The same, with the names that `names` makes of the host's own.
+    fn by(base: &str, names: impl FnOnce(&str) -> NamedHosts) -> anyhow::Result<Self> {
         let refused = |problem: &str| {
             BadConfiguration(format!(
                 "the address of the mirror (--mirror, REGATTA_DATA_MIRROR) {problem}; write it as https://mirror.example/github"
@@ -66,6 +73,7 @@ impl Host {
         crate::embedded::install_tls();
         let client = Client::builder()
             .tls_backend_preconfigured(tls::client(None, None)?)
+            .dns_resolver(Arc::new(names(host)))
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT)
             .redirect(Policy::custom(redirection))
@@ -218,7 +226,7 @@ fn redirection(attempt: Attempt<'_>) -> Action {
 }
 
 /// Reason for not going from `from` to `to`: services of this machine and its network are nothing that a mirror may have us ask, whatever
-/// they answer.
+/// they answer. Names are held to the same where they are resolved.
 fn leads_astray(from: &Url, to: &Url) -> Option<String> {
     if from.scheme() == "https" && to.scheme() != "https" {
         return Some("it leads from https to what is not encrypted".to_owned());

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::wire::trouble::Bill;
 
-/// Largest believable count; a larger one is a defect of the endpoint and would spoil every sum.
-const TOKENS_MAX: u64 = 1 << 40;
+/// Largest believable count, of a hundred times the longest contexts; a larger one is a defect of the endpoint and would spoil every sum. With
+/// 2^40 of an expensive model some hundred calls came to more money than a column of the ledger holds, and the sweep to no end.
+const TOKENS_MAX: u64 = 1 << 30;
 
 /// Prompt tokens read from a cache: OpenAI and most others, DeepSeek, LiteLLM, Together.
 const CACHED: [&str; 4] =
@@ -211,6 +212,8 @@ mod tests {
             json!({"prompt_tokens": 10, "completion_tokens": -1}),
             json!({"prompt_tokens": 10, "completion_tokens": 1.5}),
             json!({"prompt_tokens": 10, "completion_tokens": u64::MAX}),
+            json!({"prompt_tokens": 10, "completion_tokens": 1_u64 << 30}),
+            json!({"prompt_tokens": 10, "completion_tokens": 1_073_741_824.0}),
             json!({"prompt_tokens": 10, "completion_tokens": 1e300}),
         ] {
             let (read, known) = read(&usage);

@@ -1,10 +1,11 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use regatta_proto::Digest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::named_hosts::tests::AllAt;
 
 const OFFICIAL: &[u8] = b"what was published, to the last byte of it";
 
@@ -170,15 +171,12 @@ fn a_mirror_leads_to_public_addresses_alone_and_not_out_of_https() {
     assert!(unencrypted.contains("not encrypted"), "{unencrypted}");
 }
 
-#[tokio::test]
-async fn a_redirection_to_a_service_of_this_machine_is_not_followed() {
-    let folder = tempfile::tempdir().unwrap();
-    let inside = Served::start(OFFICIAL, &[]).await;
+/// Address of a mirror that leads the first who asks to `elsewhere`.
+async fn leading_to(elsewhere: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let host = Host::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
     let head = format!(
-        "HTTP/1.1 302 Found\r\nlocation: {}/owner/name/c0ffee/data/a.json\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-        inside.host.base
+        "HTTP/1.1 302 Found\r\nlocation: {elsewhere}/owner/name/c0ffee/data/a.json\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
     );
     tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.unwrap();
@@ -188,9 +186,31 @@ async fn a_redirection_to_a_service_of_this_machine_is_not_followed() {
         }
         stream.write_all(head.as_bytes()).await.unwrap();
     });
+    address
+}
+
+#[tokio::test]
+async fn a_redirection_to_a_service_of_this_machine_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = Served::start(OFFICIAL, &[]).await;
+    let host = Host::at(&leading_to(inside.host.base.clone()).await).unwrap();
     let at = folder.path().join("a.json");
     let error = host.fetch(&repository(), &file(), &at, &ProgressBar::hidden()).await.unwrap_err().to_string();
     assert!(error.contains("it leads to 127.0.0.1, which is no public address"), "{error}");
+    assert!(inside.asked().is_empty() && names(folder.path()).is_empty());
+}
+
+#[tokio::test]
+async fn a_redirection_to_a_name_that_leads_to_this_machine_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let inside = Served::start(OFFICIAL, &[]).await;
+    let port = inside.host.base.rsplit(':').next().unwrap();
+    let mirror = leading_to(format!("http://files.example:{port}")).await;
+    let hosts = |host: &str| NamedHosts::by(EgressRules::default(), &[host], &|_| None, Arc::new(AllAt("127.0.0.1")));
+    let host = Host::by(&mirror, hosts).unwrap();
+    let at = folder.path().join("a.json");
+    let error = host.fetch(&repository(), &file(), &at, &ProgressBar::hidden()).await.unwrap_err().to_string();
+    assert!(error.contains("files.example resolves to 127.0.0.1, which is no public address"), "{error}");
     assert!(inside.asked().is_empty() && names(folder.path()).is_empty());
 }
 
