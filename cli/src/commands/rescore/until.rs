@@ -5,6 +5,7 @@
 //! of those before it in its own, so that the last one says what its verdicts have cost, and a budget is of all together.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
