@@ -19,6 +19,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, timeout};
 
 use super::answer_file;
@@ -98,15 +99,18 @@ enum Heard {
     Done(Option<String>),
     /// It says that it is done, and has not read all that it was told.
     Unread,
+    /// It says that an earlier session is done: nobody knows of which session the rest is.
+    Earlier,
     TooMuch,
     /// It closed its output.
     Nothing,
 }
 
 impl Heard {
+    /// `true` if that is the end of the session and not of the process.
     const fn is_done(&self) -> bool {
         match self {
-            Self::Done(_) | Self::Unread => true,
+            Self::Done(_) | Self::Unread | Self::Earlier => true,
             Self::TooMuch | Self::Nothing => false,
         }
     }
@@ -239,7 +243,7 @@ impl Process {
     /// `true` if it waits for a session, and has said nothing since its last one.
     fn is_silent(&mut self) -> bool {
         // Whatever it says now, also that there is nothing more to come, is of no session.
-        self.is_alive() && self.stdout.fill_buf().now_or_never().is_none()
+        self.is_alive() && unconstrained(self.stdout.fill_buf()).now_or_never().is_none()
     }
 
     /// Does one session. Returns how it ended, with the end of standard error.
@@ -280,6 +284,10 @@ impl Process {
             // It has said all of this session, and its next one would begin with what it said after that.
             (None, Some(Heard::Done(None))) => (HowEnded::Exited(0), "it wrote on after it was done".to_owned()),
             (None, Some(Heard::Unread)) => (HowEnded::Exited(0), "it was done before it had read its task".to_owned()),
+            // Its next process knows of no other session.
+            (None, Some(Heard::Earlier)) => {
+                (HowEnded::Killed(0), "it said of an earlier session that it was done".to_owned())
+            }
             (None, Some(Heard::TooMuch | Heard::Nothing) | None) => {
                 (status.map_or(HowEnded::Killed(SIGKILL), how_ended), String::new())
             }
@@ -434,10 +442,11 @@ async fn listen(from: &mut BufReader<ChildStdout>, number: u32, (line, output): 
         from.consume(read);
         if end.is_some()
             && !is_long
-            && let Some(done) = done(line, number)
+            && let Some(done) = done(line)
+            && (1..=number).contains(&done.done)
         {
             line.clear();
-            return Heard::Done(done.failed);
+            return if done.done == number { Heard::Done(done.failed) } else { Heard::Earlier };
         }
         if end.is_some() || line.len() > DONE_BYTES_MAX {
             if !take(line, output) {
@@ -459,9 +468,9 @@ fn take(line: &mut Vec<u8>, output: &mut Head) -> bool {
     fits
 }
 
-/// The word that session `number` is done, if `line` is that.
-fn done(line: &[u8], number: u32) -> Option<Done> {
-    serde_json::from_slice(line).ok().filter(|done: &Done| done.done == number)
+/// The word that a session is done, if `line` is that.
+fn done(line: &[u8]) -> Option<Done> {
+    serde_json::from_slice(line).ok()
 }
 
 /// Keeps the end of what a process writes to standard error, which would stand still if nobody read.

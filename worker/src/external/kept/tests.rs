@@ -217,6 +217,12 @@ async fn what_a_process_prints_after_it_was_done_is_in_no_other_session() {
 }
 
 #[tokio::test]
+async fn a_process_that_answers_an_earlier_session_again_answers_no_other() {
+    let ends = sessions(&agent("[ $n = 1 ] || echo '{\"done\": 1}'"), 3).await;
+    assert_eq!(ends, [done(1), (HowEnded::Killed(0), String::new()), done(1)]);
+}
+
+#[tokio::test]
 async fn a_process_that_has_left_while_it_waited_did_nothing_in_the_session_after_that() {
     let kept = Kept::default();
     let leaving = agent("[ $n = 1 ] || exit 0");
@@ -246,7 +252,7 @@ fn the_published_schema_has_the_word_that_a_session_is_done() {
     let fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["done", "failed"]);
     let word = serde_json::json!({ "done": 1, "failed": "no tea" }).to_string();
-    assert!(super::done(word.as_bytes(), 1).is_some());
+    assert!(super::done(word.as_bytes()).is_some_and(|done| done.done == 1));
 }
 
 #[tokio::test]
