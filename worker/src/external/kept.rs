@@ -171,19 +171,26 @@ fn discard(process: Process) {
     drop(tokio::task::spawn_blocking(move || drop(process)));
 }
 
-/// Has a process of the agent, a waiting one or a new one, do one session, until it says that it is done or `stop` ends it.
+/// Has a process of the agent, a waiting one or a new one, do one session, until it says that it is done or `stop` ends it. A session that is
+/// begun `again` has a new one: what ended the one before may be in every process that waits.
 pub(super) async fn run(
     kept: &Kept,
     agent: &ExternalAgent,
-    (program, owner): (Program, Owner),
+    (program, owner, again): (Program, Owner, bool),
     briefing: &Briefing,
     variables: &BTreeMap<String, String>,
     stop: &Stop,
 ) -> Ended {
     let directory = home("regatta-session-", program.account);
     let process = match kept.take(&owner) {
-        Some(process) => Ok(process),
-        None => Process::start(&program, briefing, variables),
+        Some(process) if !again => Ok(process),
+        waiting => {
+            // There are no more of them than sessions at once.
+            if let Some(waiting) = waiting {
+                discard(waiting);
+            }
+            Process::start(&program, briefing, variables)
+        }
     };
     let (directory, mut process) = match directory.and_then(|directory| Ok((directory, process?))) {
         Ok(ready) => ready,

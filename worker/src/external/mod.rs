@@ -202,13 +202,14 @@ impl Session<'_> {
     ) -> io::Result<(AgentEnded, Option<Cause>)> {
         let bridge = self.external.bridge().await?;
         let stop = Stop::default();
+        let is_again = times_started(transcript) > 0;
         let mut running = Running::new(self, agent, &stop, transcript, budget.clone());
         running.begin(Started { agent: task.agent.clone(), attempt: self.attempt.number() });
         let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
-        let runnable = self.external.runnable(&task.agent, agent);
+        let runnable = self.external.runnable(&task.agent, agent, is_again);
         let (base, authorities) = match &runnable {
-            Runnable::Service(_) | Runnable::Process(_) | Runnable::Kept(..) => {
+            Runnable::Service(_) | Runnable::Process(_) | Runnable::Kept { .. } => {
                 (open.base_url().to_owned(), self.external.authorities.as_ref())
             }
             // Its way to the bridge is no network, and not encrypted.

@@ -27,7 +27,7 @@ async fn session_of(kept: &Kept, name: &str, agent: &ExternalAgent, stop: &Stop)
 
 async fn told(briefing: &Briefing, kept: &Kept, name: &str, agent: &ExternalAgent, stop: &Stop) -> Ended {
     let program = Policy::trusting().program(agent, false).unwrap();
-    run(kept, agent, (program, owner(name)), briefing, &path(), stop).await
+    run(kept, agent, (program, owner(name), false), briefing, &path(), stop).await
 }
 
 fn path() -> BTreeMap<String, String> {
@@ -52,6 +52,19 @@ fn done(number: u32) -> (HowEnded, String) {
 #[tokio::test]
 async fn a_process_does_as_many_sessions_as_it_may_and_another_one_the_next() {
     assert_eq!(sessions(&agent(":"), 5).await, [done(1), done(2), done(3), done(1), done(2)]);
+}
+
+#[tokio::test]
+async fn a_session_that_is_begun_again_has_a_new_process_in_the_place_of_one_that_waits() {
+    let (kept, agent) = (Kept::default(), agent(":"));
+    for (again, expected) in
+        [(false, "session 1\n"), (false, "session 2\n"), (true, "session 1\n"), (false, "session 2\n")]
+    {
+        let program = Policy::trusting().program(&agent, false).unwrap();
+        let ended = run(&kept, &agent, (program, owner("mine"), again), &briefing(), &path(), &Stop::default()).await;
+        assert_eq!((ended.how, &*ended.output), (HowEnded::Exited(0), expected));
+        assert_eq!(lock(&kept.0).processes.len(), 1);
+    }
 }
 
 #[tokio::test]
@@ -147,7 +160,7 @@ async fn what_a_process_has_started_keeps_its_session_no_longer_than_itself() {
     let program = Program { is_isolated: false, ..Policy::trusting().program(&agent, false).unwrap() };
     let mut ends = Vec::new();
     for _ in 0..2 {
-        let of = (program.clone(), owner("mine"));
+        let of = (program.clone(), owner("mine"), false);
         let ended = run(&kept, &agent, of, &briefing(), &path(), &Stop::default()).await;
         ends.push((ended.how, ended.output.to_string()));
     }
