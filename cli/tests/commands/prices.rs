@@ -152,6 +152,26 @@ fn a_price_in_another_unit_is_told_and_not_taken() {
 }
 
 #[test]
+fn an_update_begins_with_what_another_one_has_written_at_the_same_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));
+    std::fs::write(&published, list(&[("gpt-a", "1e-6")])).expect("it can be written");
+    let other = std::fs::File::open(folder.path()).expect("a folder");
+    other.lock().expect("a lock");
+    let updating = {
+        let (prices, from) = (prices.clone(), published.display().to_string());
+        std::thread::spawn(move || update(&prices, &from, &[]))
+    };
+    let theirs = "date: 2026-01-01\nmodels:\n  gpt-b: { input_per_mtok: 0.5, output_per_mtok: 1 }\n";
+    std::fs::write(&prices, theirs).expect("it can be written");
+    drop(other);
+    let (code, _, notes) = updating.join().expect("an end");
+    assert_eq!(code, Some(0), "{notes}");
+    let written = std::fs::read_to_string(&prices).expect("a file");
+    assert!(written.contains("gpt-a") && written.contains("gpt-b") && !written.contains("gpt-4o"), "{written}");
+}
+
+#[test]
 fn an_update_of_models_that_the_list_does_not_have_writes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));

@@ -1,6 +1,9 @@
 //! `regatta prices update`: a person's table, brought up to date with what others publish.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
 use anyhow::Context;
 use regatta_llm::{Import, ImportReport, PriceChange, PriceTable, PriceUpdate};
@@ -28,6 +31,7 @@ pub(super) async fn update(args: &PricesUpdateArgs) -> anyhow::Result<()> {
     let path = &args.prices;
     let published = published::read(&args.from).await?;
     // Read after the source, which may take a while: what somebody writes into the table meanwhile stays.
+    let _lock = (!args.dry_run).then(|| lock_folder(path)).transpose()?;
     let is_new = !path.try_exists().with_context(|| path.display().to_string()).map_err(bad_configuration)?;
     let table = if is_new { PriceTable::copy_of_shipped()? } else { price_table(Some(path))? };
     let (source, mut import) =
@@ -62,6 +66,18 @@ pub(super) async fn update(args: &PricesUpdateArgs) -> anyhow::Result<()> {
     let begun = if is_new { ", which begins as a copy of the shipped table" } else { "" };
     output::note(&format!("written to {shown}{begun}"));
     Ok(())
+}
+
+/// Keeps other updates of tables in the folder of `path` waiting, until it is dropped. The table itself is replaced, so that its lock would be
+/// that of a file of before.
+fn lock_folder(path: &Path) -> anyhow::Result<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let open = || -> io::Result<File> {
+        let opened = File::open(folder)?;
+        opened.lock()?;
+        Ok(opened)
+    };
+    open().with_context(|| format!("failed to lock {}", folder.display()))
 }
 
 fn say(update: &PriceUpdate) {
