@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::mem;
 use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use regatta_bridge::{LateRequests, OpenSession};
 use regatta_processes::{Cgroup, Cgroups, Group, Home, Limits, end_survivors, home, keep_to_ourselves};
 use regatta_proto::{AgentName, Ended, ExternalAgent, HowEnded, SweepId};
 use serde::Deserialize;
@@ -65,6 +67,27 @@ struct Process {
     reader: JoinHandle<()>,
     /// Sessions that it was given.
     sessions: u32,
+    /// Requests at the address of its first session, once that is over.
+    late: Option<LateRequests>,
+}
+
+/// Requests of a process at the address of an earlier session.
+#[derive(Default)]
+pub(super) struct Strays {
+    /// Those at the address of this session, once it is over.
+    own: LateRequests,
+    are_found: AtomicBool,
+}
+
+impl Strays {
+    pub(super) fn of(session: &OpenSession) -> Self {
+        Self { own: session.late_requests(), are_found: AtomicBool::new(false) }
+    }
+
+    /// `true` if the process asked at the address of its first session during this one.
+    pub(super) fn are_found(&self) -> bool {
+        self.are_found.load(Ordering::Relaxed)
+    }
 }
 
 /// The process with all that it has started, wherever that went.
@@ -177,7 +200,7 @@ pub(super) async fn run(
     kept: &Kept,
     agent: &ExternalAgent,
     (program, owner, again): (Program, Owner, bool),
-    briefing: &Briefing,
+    (briefing, strays): (&Briefing, &Strays),
     variables: &BTreeMap<String, String>,
     stop: &Stop,
 ) -> Ended {
@@ -198,8 +221,12 @@ pub(super) async fn run(
             return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
         }
     };
+    let late = process.late.get_or_insert_with(|| strays.own.clone()).clone();
+    // What came between two sessions is of none.
+    let _ = late.take();
     let mut output = Head::new(agent.output_bytes_max as usize);
     let (how, errors) = process.session(briefing, &directory, &mut output, stop).await;
+    strays.are_found.store(late.take(), Ordering::Relaxed);
     let bytes_max = agent.output_bytes_max as usize;
     let left = tokio::task::spawn_blocking(move || {
         let left = answer_file::read(directory.path(), bytes_max);
@@ -239,7 +266,7 @@ impl Process {
         let errors = Arc::new(Mutex::new(Tail::default()));
         let reader = tokio::spawn(read_errors(stderr, Arc::clone(&errors)));
         let (stdin, stdout) = (Some(stdin), BufReader::new(stdout));
-        Ok(Self { tree: Tree { group, child, cgroup, home }, stdin, stdout, errors, reader, sessions: 0 })
+        Ok(Self { tree: Tree { group, child, cgroup, home }, stdin, stdout, errors, reader, sessions: 0, late: None })
     }
 
     /// `true` if it has not ended.

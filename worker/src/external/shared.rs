@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use super::briefing::Briefing;
 use super::container::{self, Contained, Containers};
 use super::failures::Failures;
-use super::kept::{self, Kept};
+use super::kept::{self, Kept, Strays};
 use super::places::Places;
 use super::pods::{self, Podded, Pods};
 use super::services::Services;
@@ -108,7 +108,7 @@ impl External {
         bridge: &Bridge,
         (agent, runnable): (&ExternalAgent, Runnable<'_>),
         session: &SessionKey,
-        briefing: &Briefing,
+        (briefing, strays): (&Briefing, &Strays),
         stop: &Stop,
     ) -> AgentEnded {
         match runnable {
@@ -119,7 +119,7 @@ impl External {
             Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
             Runnable::Kept { program, name, again } => {
                 let of = kept::Owner { sweep: session.sweep.clone(), agent: name };
-                kept::run(&self.kept, agent, (program, of, again), briefing, &self.variables, stop).await
+                kept::run(&self.kept, agent, (program, of, again), (briefing, strays), &self.variables, stop).await
             }
             Runnable::Container(program, image, engine) => {
                 let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };

@@ -27,7 +27,7 @@ async fn session_of(kept: &Kept, name: &str, agent: &ExternalAgent, stop: &Stop)
 
 async fn told(briefing: &Briefing, kept: &Kept, name: &str, agent: &ExternalAgent, stop: &Stop) -> Ended {
     let program = Policy::trusting().program(agent, false).unwrap();
-    run(kept, agent, (program, owner(name), false), briefing, &path(), stop).await
+    run(kept, agent, (program, owner(name), false), (briefing, &Strays::default()), &path(), stop).await
 }
 
 fn path() -> BTreeMap<String, String> {
@@ -61,7 +61,15 @@ async fn a_session_that_is_begun_again_has_a_new_process_in_the_place_of_one_tha
         [(false, "session 1\n"), (false, "session 2\n"), (true, "session 1\n"), (false, "session 2\n")]
     {
         let program = Policy::trusting().program(&agent, false).unwrap();
-        let ended = run(&kept, &agent, (program, owner("mine"), again), &briefing(), &path(), &Stop::default()).await;
+        let ended = run(
+            &kept,
+            &agent,
+            (program, owner("mine"), again),
+            (&briefing(), &Strays::default()),
+            &path(),
+            &Stop::default(),
+        )
+        .await;
         assert_eq!((ended.how, &*ended.output), (HowEnded::Exited(0), expected));
         assert_eq!(lock(&kept.0).processes.len(), 1);
     }
@@ -161,7 +169,7 @@ async fn what_a_process_has_started_keeps_its_session_no_longer_than_itself() {
     let mut ends = Vec::new();
     for _ in 0..2 {
         let of = (program.clone(), owner("mine"), false);
-        let ended = run(&kept, &agent, of, &briefing(), &path(), &Stop::default()).await;
+        let ended = run(&kept, &agent, of, (&briefing(), &Strays::default()), &path(), &Stop::default()).await;
         ends.push((ended.how, ended.output.to_string()));
     }
     assert_eq!(ends, [done(1), (HowEnded::Exited(3), "half".to_owned())]);
