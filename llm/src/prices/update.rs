@@ -25,13 +25,24 @@ pub struct PriceChange {
 impl PriceChange {
     /// `true` if a figure is so far from what it was that one of them is probably in another unit.
     fn is_doubtful(&self) -> bool {
-        let (Some(was), Some(is)) = (&self.was, &self.is) else { return false };
-        let (was, is) = (was.rates(), is.rates());
-        Meter::ALL.into_iter().any(|meter| match (was.stated(meter), is.stated(meter)) {
-            (Some(was), Some(is)) => was.min(is) > 0.0 && was.max(is) >= DOUBTFUL_FACTOR * was.min(is),
-            (None, _) | (_, None) => false,
-        })
+        self.was.as_ref().zip(self.is.as_ref()).is_some_and(|(was, is)| are_apart(was, is))
     }
+}
+
+/// `true` if a figure of two prices is far from what it is in the other one, also of long prompts and of variants.
+fn are_apart(one: &Price, other: &Price) -> bool {
+    let tiers = one.tiers.iter().flat_map(|tier| {
+        let same = other.tiers.iter().filter(move |other| other.above_input_tokens == tier.above_input_tokens);
+        same.map(move |other| (tier.rates, other.rates))
+    });
+    let mut pairs = tiers.chain([(one.rates(), other.rates())]);
+    let are_far = |one: Option<f64>, other: Option<f64>| {
+        one.zip(other)
+            .is_some_and(|(one, other)| one.min(other) > 0.0 && one.max(other) >= DOUBTFUL_FACTOR * one.min(other))
+    };
+    are_far(one.per_request, other.per_request)
+        || pairs.any(|(one, other)| Meter::ALL.into_iter().any(|meter| are_far(one.stated(meter), other.stated(meter))))
+        || one.variants.iter().any(|(name, one)| other.variants.get(name).is_some_and(|other| are_apart(one, other)))
 }
 
 /// A table beside what a source has.

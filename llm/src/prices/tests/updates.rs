@@ -113,6 +113,22 @@ fn a_figure_a_hundred_times_as_much_or_as_little_as_before_is_told_and_not_taken
 }
 
 #[test]
+fn a_figure_of_batches_or_of_long_prompts_in_another_unit_is_not_taken_either() {
+    let of = |batch: &str, long: &str| {
+        let json = format!(
+            r#"{{"gpt-a": {{"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 2e-6, "output_cost_per_token": 2e-6,
+                "input_cost_per_token_batches": {batch}, "input_cost_per_token_above_200k_tokens": {long}}}}}"#
+        );
+        Import::litellm(json.as_bytes()).unwrap()
+    };
+    let empty = PriceTable::new(day("2026-01-01"), Vec::new(), BTreeMap::new()).unwrap();
+    let table = updated(&empty, &of("1e-6", "4e-6"), "2026-01-01").table;
+    for (batch, long, count) in [("1e-3", "4e-6", 1), ("1e-6", "4e-3", 1), ("0.9e-6", "4e-6", 0)] {
+        assert_eq!(updated(&table, &of(batch, long), "2026-02-01").doubtful.len(), count, "{batch} {long}");
+    }
+}
+
+#[test]
 fn a_figure_that_no_model_costs_is_in_another_unit() {
     // Dollars per million in a field of dollars per token.
     let import = litellm(&[("gpt-a", "150000"), ("gpt-b", "600")]);
