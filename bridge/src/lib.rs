@@ -33,7 +33,7 @@ mod telling;
 mod token;
 mod tools;
 
-pub use open::OpenSession;
+pub use open::{LateRequests, OpenSession};
 pub use place::BridgePlace;
 pub use server::{Bridge, BridgeSocket};
 pub use session::{Answered, BridgedSession, Refused};

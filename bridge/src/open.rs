@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use regatta_serving::ResponseStore;
 use tokio::sync::Semaphore;
@@ -30,6 +30,8 @@ pub(crate) struct Sessions {
     tokens: Tokens,
     opened: AtomicU64,
     open: RwLock<HashMap<String, Arc<Opened>>>,
+    /// Sessions of which somebody is told of requests after their end.
+    watched: RwLock<HashMap<String, Weak<AtomicBool>>>,
 }
 
 /// An open session.
@@ -60,7 +62,8 @@ impl Sessions {
     /// # Errors
     /// When the system has no randomness to give.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { tokens: Tokens::new()?, opened: AtomicU64::new(0), open: RwLock::default() })
+        let (open, watched) = (RwLock::default(), RwLock::default());
+        Ok(Self { tokens: Tokens::new()?, opened: AtomicU64::new(0), open, watched })
     }
 
     pub(crate) fn open(self: &Arc<Self>, origin: &str, session: Arc<dyn BridgedSession>) -> OpenSession {
@@ -82,7 +85,13 @@ impl Sessions {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         match open.get(token) {
             Some(opened) => Ok(Arc::clone(opened)),
-            None if self.tokens.is_ours(token) => Err(Absent::Closed),
+            None if self.tokens.is_ours(token) => {
+                let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+                if let Some(late) = watched.get(token).and_then(Weak::upgrade) {
+                    late.store(true, Ordering::Relaxed);
+                }
+                Err(Absent::Closed)
+            }
             None => Err(Absent::Unknown),
         }
     }
@@ -93,6 +102,18 @@ impl Sessions {
             opened.shared_calls.close();
             opened.closed.cancel();
         }
+    }
+}
+
+/// Requests of a session that came after its end.
+#[derive(Debug, Clone, Default)]
+pub struct LateRequests(Arc<AtomicBool>);
+
+impl LateRequests {
+    /// `true` if there was one since this was last asked.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
     }
 }
 
@@ -122,6 +143,16 @@ impl OpenSession {
     #[must_use]
     pub fn base_url_at(&self, origin: &str) -> String {
         base_url(origin, &self.token)
+    }
+
+    /// Tells of requests that come after the end of the session.
+    #[must_use]
+    pub fn late_requests(&self) -> LateRequests {
+        let late = LateRequests::default();
+        let mut watched = self.sessions.watched.write().unwrap_or_else(PoisonError::into_inner);
+        watched.retain(|_, late| late.strong_count() > 0);
+        watched.insert(self.token.clone(), Arc::downgrade(&late.0));
+        late
     }
 
     /// Closes it, and waits until every call that was begun has ended.

@@ -25,6 +25,16 @@ async fn a_closed_session_is_gone_and_one_that_never_was_is_not_found() {
 }
 
 #[tokio::test]
+async fn requests_after_the_end_of_a_session_are_told_to_whoever_watches_it() {
+    let harness = Harness::of(Session::open()).await;
+    let (url, late) = (harness.url(CHAT), harness.open.late_requests());
+    drop(harness.open);
+    assert!(!late.take());
+    assert_eq!(harness.client.post(&url).json(&chat("x")).send().await.unwrap().status(), 410);
+    assert_eq!([late.take(), late.take()], [true, false]);
+}
+
+#[tokio::test]
 async fn unknown_routes_and_methods_are_refused() {
     let session = Session::open();
     let harness = Harness::of(session.clone()).await;

@@ -136,6 +136,52 @@ fn an_update_says_what_is_new_changed_and_gone_and_a_dry_run_writes_nothing() {
 }
 
 #[test]
+fn a_price_in_another_unit_is_told_and_not_taken() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));
+    let from = published.display().to_string();
+    for (figure, told) in [("1e-6", "new (1: gpt-a)"), ("1e-3", "doubtful, not taken: gpt-a: input_per_mtok 1 → 1000")]
+    {
+        std::fs::write(&published, list(&[("gpt-a", figure)])).expect("it can be written");
+        let (code, said, notes) = update(&prices, &from, &[]);
+        assert_eq!(code, Some(0), "{notes}");
+        assert!(said.contains(told), "{said}");
+    }
+    let shown = text(&regatta(&["prices", "show", "gpt-a", "--prices", &prices.display().to_string()]).stdout);
+    assert!(shown.contains("input_per_mtok: 1.0"), "{shown}");
+}
+
+#[test]
+fn an_update_begins_with_what_another_one_has_written_at_the_same_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));
+    std::fs::write(&published, list(&[("gpt-a", "1e-6")])).expect("it can be written");
+    let other = std::fs::File::open(folder.path()).expect("a folder");
+    other.lock().expect("a lock");
+    let updating = {
+        let (prices, from) = (prices.clone(), published.display().to_string());
+        std::thread::spawn(move || update(&prices, &from, &[]))
+    };
+    let theirs = "date: 2026-01-01\nmodels:\n  gpt-b: { input_per_mtok: 0.5, output_per_mtok: 1 }\n";
+    std::fs::write(&prices, theirs).expect("it can be written");
+    drop(other);
+    let (code, _, notes) = updating.join().expect("an end");
+    assert_eq!(code, Some(0), "{notes}");
+    let written = std::fs::read_to_string(&prices).expect("a file");
+    assert!(written.contains("gpt-a") && written.contains("gpt-b") && !written.contains("gpt-4o"), "{written}");
+}
+
+#[test]
+fn an_update_of_models_that_the_list_does_not_have_writes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));
+    std::fs::write(&published, list(&[("gpt-a", "1e-6")])).expect("it can be written");
+    let (code, said, notes) = update(&prices, &published.display().to_string(), &["--only", "gtp-a"]);
+    assert_eq!((code, said.as_str()), (Some(78), ""), "{notes}");
+    assert!(notes.contains("has no model that --only names") && !prices.exists(), "{notes}");
+}
+
+#[test]
 fn a_price_of_ones_own_is_kept_and_told() {
     let folder = tempfile::tempdir().expect("a folder");
     let (prices, published) = (folder.path().join("prices.yaml"), folder.path().join("list.json"));

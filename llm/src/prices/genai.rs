@@ -8,7 +8,7 @@ use jiff::civil::{Date, Time};
 use regatta_proto::{BATCH, Meter, PriceWindow, Rates};
 use serde_json::{Map, Value};
 
-use super::import::{Import, ImportError, ImportReport, brief, dollars, parse, why_no_price};
+use super::import::{Import, ImportError, ImportReport, brief, dollars, drop_free_writes, parse, why_no_price};
 use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
@@ -59,7 +59,7 @@ fn import(json: &[u8]) -> Result<Import, ImportError> {
             for alias in equal_names(model.get("match").unwrap_or(&Value::Null)) {
                 aliases.push((name_in_table(provider, alias), sheets.clone()));
             }
-            import.sheets.insert(name_in_table(provider, name), sheets);
+            import.add(name_in_table(provider, name), &label, sheets);
         }
     }
     // A model's own name takes precedence over an alias of another model.
@@ -144,6 +144,7 @@ fn sheets_of(label: &str, provider: &str, model: &str, entry: &Value, report: &m
             report.skip(reason, label);
             return None;
         }
+        drop_free_writes(label, &mut sheet, report);
         let same = sheets.last().is_some_and(|last| Sheet { from: last.from, ..sheet.clone() } == *last);
         if !same {
             sheets.push(Sheet { from, ..sheet });

@@ -1,6 +1,7 @@
 //! Imports tables that others publish, and reports everything that was not understood.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use jiff::civil::Date;
 use regatta_proto::Meter;
@@ -9,6 +10,9 @@ use serde_json::Value;
 
 use super::sheet::{Figure, Sheet};
 use super::{DatedPrice, PRICE_FILE_BYTES_MAX, without_snapshot_date};
+
+/// Dollars per million tokens, or per request, that no model costs: the dearest takes some hundreds.
+const DOLLARS_BELOW: f64 = 1e4;
 
 /// A file that cannot be imported at all.
 #[derive(Debug, thiserror::Error)]
@@ -122,15 +126,20 @@ impl Import {
     /// # Errors
     /// When it is no JSON, or in none of them. Problems of single entries are in the report.
     pub fn any(json: &[u8]) -> Result<(&'static str, Self), ImportError> {
-        let value = parse("the source", json)?;
-        if value.is_array() || value.get("providers").is_some_and(Value::is_array) {
-            return Ok(("genai-prices", Self::genai_prices(json)?));
+        // A large list is held once: it is let go before it is read again.
+        let (is_genai_prices, is_models_dev) = {
+            let value = parse("the source", json)?;
+            let mut entries = value.as_object().into_iter().flat_map(|entries| entries.values());
+            (
+                value.is_array() || value.get("providers").is_some_and(Value::is_array),
+                entries.any(|entry| entry.get("models").is_some_and(Value::is_object)),
+            )
+        };
+        match (is_genai_prices, is_models_dev) {
+            (true, _) => Ok(("genai-prices", Self::genai_prices(json)?)),
+            (false, true) => Ok(("models.dev", Self::models_dev(json)?)),
+            (false, false) => Ok(("LiteLLM", Self::litellm(json)?)),
         }
-        let mut entries = value.as_object().into_iter().flat_map(|entries| entries.values());
-        if entries.any(|entry| entry.get("models").is_some_and(Value::is_object)) {
-            return Ok(("models.dev", Self::models_dev(json)?));
-        }
-        Ok(("LiteLLM", Self::litellm(json)?))
     }
 
     /// Removes snapshots with the price of their model, because a table finds them by the model's name.
@@ -144,6 +153,22 @@ impl Import {
             self.sheets.remove(&name);
         }
         self
+    }
+
+    /// Adds the `sheets` of what the source calls `label`. Of two models with one name in a table the first one stays: whoever repeats a name
+    /// further down changes no price.
+    pub(super) fn add(&mut self, name: String, label: &str, sheets: Vec<Sheet>) {
+        match self.sheets.entry(name) {
+            Entry::Vacant(free) => {
+                free.insert(sheets);
+            }
+            Entry::Occupied(known) if *known.get() == sheets => {}
+            Entry::Occupied(known) => {
+                let problem =
+                    format!("is {} in a table, as another model with other figures is; left out", known.key());
+                self.report.problem(label, "(all)", problem);
+            }
+        }
     }
 
     /// Keeps only the models for which `wanted` returns `true`, by their name in a table.
@@ -207,14 +232,25 @@ fn with_impossible_numbers_as_texts(json: &[u8]) -> Vec<u8> {
 }
 
 /// The number, if it can be a price after multiplication with a power of ten. The decimal point is moved in the text, so that a price of
-/// `2.8e-8` dollars per token is 0.028 dollars per million and not 0.027999999999999997.
+/// `2.8e-8` dollars per token is 0.028 dollars per million and not 0.027999999999999997. What is more than any model costs is in another unit.
 pub(super) fn dollars(value: &serde_json::Value, power_of_ten: i32) -> Option<f64> {
     let number = value.as_f64().filter(|number| number.is_finite() && *number >= 0.0)?;
     let shortest = format!("{number:e}");
     let (digits, exponent) = shortest.split_once('e')?;
     let exponent: i32 = exponent.parse().ok()?;
     let shifted: f64 = format!("{digits}e{}", exponent.checked_add(power_of_ten)?).parse().ok()?;
-    (shifted < 1e6).then_some(shifted)
+    (shifted < DOLLARS_BELOW).then_some(shifted)
+}
+
+/// A zero means that cache writes cost nothing beyond the prompt; here it would make the tokens free.
+pub(super) fn drop_free_writes(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
+    let costs = sheet.standard.by_meter.get(&Meter::Input).is_some_and(|input| input.base > 0.0);
+    for meter in [Meter::CacheWrite, Meter::CacheWrite1h] {
+        if costs && sheet.standard.by_meter.get(&meter).is_some_and(|write| write.base == 0.0) {
+            sheet.standard.by_meter.remove(&meter);
+            report.assume("cache writes that cost nothing on top are charged as prompt tokens", name);
+        }
+    }
 }
 
 /// The reason why a sheet is no complete price; `None` if it is.

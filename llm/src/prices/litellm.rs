@@ -11,7 +11,7 @@ use jiff::civil::Time;
 use regatta_proto::{BATCH, Day, Meter, PriceWindow, Rates};
 use serde_json::{Map, Value};
 
-use super::import::{Import, ImportError, ImportReport, brief, dollars, parse, why_no_price};
+use super::import::{Import, ImportError, ImportReport, brief, dollars, drop_free_writes, parse, why_no_price};
 use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
@@ -179,17 +179,6 @@ fn sheet_of(name: &str, provider: &str, entry: &Map<String, Value>, report: &mut
         }
     }
     Some(sheet)
-}
-
-/// A zero means that cache writes cost nothing beyond the prompt; here it would make the tokens free.
-fn drop_free_writes(name: &str, sheet: &mut Sheet, report: &mut ImportReport) {
-    let costs = sheet.standard.by_meter.get(&Meter::Input).is_some_and(|input| input.base > 0.0);
-    for meter in [Meter::CacheWrite, Meter::CacheWrite1h] {
-        if costs && sheet.standard.by_meter.get(&meter).is_some_and(|write| write.base == 0.0) {
-            sheet.standard.by_meter.remove(&meter);
-            report.assume("cache writes that cost nothing on top are charged as prompt tokens", name);
-        }
-    }
 }
 
 /// Notes the missing prices for long prompts: batches are charged their short-prompt price, other variants the standard one.

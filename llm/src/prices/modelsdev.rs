@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use regatta_proto::Meter;
 use serde_json::{Map, Value};
 
-use super::import::{Import, ImportError, ImportReport, brief, dollars, parse, why_no_price};
+use super::import::{Import, ImportError, ImportReport, brief, dollars, drop_free_writes, parse, why_no_price};
 use super::provider::{canonical, name_in_table};
 use super::sheet::{Figure, Figures, Sheet};
 
@@ -48,7 +48,7 @@ impl Import {
                 };
                 import.report.absorb(noted);
                 import.report.imported += 1;
-                import.sheets.insert(name_in_table(canonical(id), name), vec![sheet]);
+                import.add(name_in_table(canonical(id), name), &label, vec![sheet]);
             }
         }
         Ok(import.without_needless_snapshots())
@@ -82,11 +82,12 @@ fn sheet_of(label: &str, model: &Value, report: &mut ImportReport) -> Option<She
             }
         }
     }
-    let sheet = Sheet { standard, ..Sheet::default() };
+    let mut sheet = Sheet { standard, ..Sheet::default() };
     if let Some(reason) = why_no_price(&sheet, label.contains("embed")) {
         report.skip(reason, label);
         return None;
     }
+    drop_free_writes(label, &mut sheet, report);
     Some(sheet)
 }
 

@@ -3,10 +3,13 @@
 use std::collections::BTreeSet;
 
 use jiff::civil::Date;
-use regatta_proto::Price;
+use regatta_proto::{Meter, Price};
 use serde::Serialize;
 
 use super::{DatedPrice, Import, ImportReport, PriceTable, PriceTableError, Reading};
+
+/// Factor between two figures of a model at which one of them is probably in another unit, as dollars per thousand tokens.
+const DOUBTFUL_FACTOR: f64 = 100.0;
 
 /// A model that costs something else in a source than in a table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,6 +20,29 @@ pub struct PriceChange {
     pub was: Option<Price>,
     /// Price of the day in the source.
     pub is: Option<Price>,
+}
+
+impl PriceChange {
+    /// `true` if a figure is so far from what it was that one of them is probably in another unit.
+    fn is_doubtful(&self) -> bool {
+        self.was.as_ref().zip(self.is.as_ref()).is_some_and(|(was, is)| are_apart(was, is))
+    }
+}
+
+/// `true` if a figure of two prices is far from what it is in the other one, also of long prompts and of variants.
+fn are_apart(one: &Price, other: &Price) -> bool {
+    let tiers = one.tiers.iter().flat_map(|tier| {
+        let same = other.tiers.iter().filter(move |other| other.above_input_tokens == tier.above_input_tokens);
+        same.map(move |other| (tier.rates, other.rates))
+    });
+    let mut pairs = tiers.chain([(one.rates(), other.rates())]);
+    let are_far = |one: Option<f64>, other: Option<f64>| {
+        one.zip(other)
+            .is_some_and(|(one, other)| one.min(other) > 0.0 && one.max(other) >= DOUBTFUL_FACTOR * one.min(other))
+    };
+    are_far(one.per_request, other.per_request)
+        || pairs.any(|(one, other)| Meter::ALL.into_iter().any(|meter| are_far(one.stated(meter), other.stated(meter))))
+        || one.variants.iter().any(|(name, one)| other.variants.get(name).is_some_and(|other| are_apart(one, other)))
 }
 
 /// A table beside what a source has.
@@ -30,6 +56,8 @@ pub struct PriceUpdate {
     pub gone: Vec<String>,
     /// Models with a price that was never read from a source: somebody wrote it, so it stays.
     pub kept: Vec<PriceChange>,
+    /// Models with a figure so far from what it was that it is not taken: somebody has to write it.
+    pub doubtful: Vec<PriceChange>,
     /// Models that cost what they did.
     pub unchanged: usize,
     /// The table, up to date.
@@ -52,7 +80,8 @@ impl PriceUpdate {
         replaces_own: bool,
     ) -> Result<Self, PriceTableError> {
         let mut models = table.models().clone();
-        let (mut new, mut changed, mut kept, mut unchanged) = (Vec::new(), Vec::new(), Vec::new(), 0);
+        let (mut new, mut changed, mut unchanged) = (Vec::new(), Vec::new(), 0);
+        let (mut kept, mut doubtful) = (Vec::new(), Vec::new());
         let mut read = BTreeSet::new();
         let stated = import.prices();
         for (model, prices) in &stated {
@@ -76,6 +105,10 @@ impl PriceUpdate {
                 kept.push(change);
                 continue;
             }
+            if change.is_doubtful() {
+                doubtful.push(change);
+                continue;
+            }
             changed.push(change);
             read.insert(model.clone());
             models.insert(model.clone(), merged);
@@ -89,7 +122,7 @@ impl PriceUpdate {
         let readings =
             readings(table.readings(), Reading { source: source.to_owned(), at: at.to_owned(), on, models: read });
         let table = PriceTable::new(on, table.sources().to_vec(), models)?.with_readings(readings);
-        Ok(Self { new, changed, gone, kept, unchanged, table })
+        Ok(Self { new, changed, gone, kept, doubtful, unchanged, table })
     }
 }
 

@@ -8,16 +8,20 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::mem;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt as _;
+use regatta_bridge::{LateRequests, OpenSession};
 use regatta_processes::{Cgroup, Cgroups, Group, Home, Limits, end_survivors, home, keep_to_ourselves};
 use regatta_proto::{AgentName, Ended, ExternalAgent, HowEnded, SweepId};
 use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
+use tokio::task::coop::unconstrained;
 use tokio::time::{Instant, timeout};
 
 use super::answer_file;
@@ -55,17 +59,51 @@ struct Waiting {
 
 /// A process, in a session or between two. It ends, with everything that it has started, when this is dropped.
 struct Process {
-    group: Group,
-    child: Child,
+    tree: Tree,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     errors: Arc<Mutex<Tail>>,
     /// Ends when nobody holds standard error any more.
     reader: JoinHandle<()>,
-    cgroup: Option<Cgroup>,
-    home: Home,
     /// Sessions that it was given.
     sessions: u32,
+    /// Requests at the address of its first session, once that is over.
+    late: Option<LateRequests>,
+}
+
+/// Requests of a process at the address of an earlier session.
+#[derive(Default)]
+pub(super) struct Strays {
+    /// Those at the address of this session, once it is over.
+    own: LateRequests,
+    are_found: AtomicBool,
+}
+
+impl Strays {
+    pub(super) fn of(session: &OpenSession) -> Self {
+        Self { own: session.late_requests(), are_found: AtomicBool::new(false) }
+    }
+
+    /// `true` if the process asked at the address of its first session during this one.
+    pub(super) fn are_found(&self) -> bool {
+        self.are_found.load(Ordering::Relaxed)
+    }
+}
+
+/// The process with all that it has started, wherever that went.
+struct Tree {
+    group: Group,
+    child: Child,
+    cgroup: Option<Cgroup>,
+    home: Home,
+}
+
+/// The end of a process.
+struct End {
+    /// `None` when the system does not tell.
+    status: Option<ExitStatus>,
+    /// Its processes that were killed for the memory that they used, since it was started.
+    killed_for_memory: u64,
 }
 
 /// The line by which a process says that it is done.
@@ -82,9 +120,23 @@ struct Done {
 /// The end of what a process says in a session.
 enum Heard {
     Done(Option<String>),
+    /// It says that it is done, and has not read all that it was told.
+    Unread,
+    /// It says that an earlier session is done: nobody knows of which session the rest is.
+    Earlier,
     TooMuch,
     /// It closed its output.
     Nothing,
+}
+
+impl Heard {
+    /// `true` if that is the end of the session and not of the process.
+    const fn is_done(&self) -> bool {
+        match self {
+            Self::Done(_) | Self::Unread | Self::Earlier => true,
+            Self::TooMuch | Self::Nothing => false,
+        }
+    }
 }
 
 impl Kept {
@@ -142,19 +194,26 @@ fn discard(process: Process) {
     drop(tokio::task::spawn_blocking(move || drop(process)));
 }
 
-/// Has a process of the agent, a waiting one or a new one, do one session, until it says that it is done or `stop` ends it.
+/// Has a process of the agent, a waiting one or a new one, do one session, until it says that it is done or `stop` ends it. A session that is
+/// begun `again` has a new one: what ended the one before may be in every process that waits.
 pub(super) async fn run(
     kept: &Kept,
     agent: &ExternalAgent,
-    (program, owner): (Program, Owner),
-    briefing: &Briefing,
+    (program, owner, again): (Program, Owner, bool),
+    (briefing, strays): (&Briefing, &Strays),
     variables: &BTreeMap<String, String>,
     stop: &Stop,
 ) -> Ended {
     let directory = home("regatta-session-", program.account);
     let process = match kept.take(&owner) {
-        Some(process) => Ok(process),
-        None => Process::start(&program, briefing, variables),
+        Some(process) if !again => Ok(process),
+        waiting => {
+            // There are no more of them than sessions at once.
+            if let Some(waiting) = waiting {
+                discard(waiting);
+            }
+            Process::start(&program, briefing, variables)
+        }
     };
     let (directory, mut process) = match directory.and_then(|directory| Ok((directory, process?))) {
         Ok(ready) => ready,
@@ -162,8 +221,12 @@ pub(super) async fn run(
             return Ended { how: HowEnded::NotStarted, output: "".into(), is_cut: false, errors: problem.into() };
         }
     };
+    let late = process.late.get_or_insert_with(|| strays.own.clone()).clone();
+    // What came between two sessions is of none.
+    let _ = late.take();
     let mut output = Head::new(agent.output_bytes_max as usize);
     let (how, errors) = process.session(briefing, &directory, &mut output, stop).await;
+    strays.are_found.store(late.take(), Ordering::Relaxed);
     let bytes_max = agent.output_bytes_max as usize;
     let left = tokio::task::spawn_blocking(move || {
         let left = answer_file::read(directory.path(), bytes_max);
@@ -203,18 +266,18 @@ impl Process {
         let errors = Arc::new(Mutex::new(Tail::default()));
         let reader = tokio::spawn(read_errors(stderr, Arc::clone(&errors)));
         let (stdin, stdout) = (Some(stdin), BufReader::new(stdout));
-        Ok(Self { group, child, stdin, stdout, errors, reader, cgroup, home, sessions: 0 })
+        Ok(Self { tree: Tree { group, child, cgroup, home }, stdin, stdout, errors, reader, sessions: 0, late: None })
     }
 
     /// `true` if it has not ended.
     fn is_alive(&mut self) -> bool {
-        matches!(self.child.try_wait(), Ok(None))
+        matches!(self.tree.child.try_wait(), Ok(None))
     }
 
     /// `true` if it waits for a session, and has said nothing since its last one.
     fn is_silent(&mut self) -> bool {
         // Whatever it says now, also that there is nothing more to come, is of no session.
-        self.is_alive() && self.stdout.fill_buf().now_or_never().is_none()
+        self.is_alive() && unconstrained(self.stdout.fill_buf()).now_or_never().is_none()
     }
 
     /// Does one session. Returns how it ended, with the end of standard error.
@@ -228,86 +291,120 @@ impl Process {
         self.sessions += 1;
         let number = self.sessions;
         *lock(&self.errors) = Tail::default();
-        let killed_before = self.killed_for_memory();
+        let killed_before = self.tree.killed_for_memory();
         let answer = answer_file::path(directory.path());
         let places = [("directory", directory.path()), ("answer_file", answer.as_path())];
-        let line = briefing.line_of_session(number, &places);
-        let heard = {
-            let (stdin, stdout) = (self.stdin.as_mut(), &mut self.stdout);
-            let tell = async {
-                if let Some(stdin) = stdin {
-                    // A process that is gone is told of by its output, which ends.
-                    let _ = stdin.write_all(line.as_bytes()).await;
-                    let _ = stdin.flush().await;
-                }
-            };
-            let course = async { tokio::join!(listen(stdout, number, output), tell).0 };
-            tokio::select! {
-                biased;
-                heard = course => Some(heard),
-                () = stop.told() => None,
-            }
-        };
-        let failure = match heard {
-            Some(Heard::Done(None)) if self.stdout.buffer().is_empty() => {
-                return (HowEnded::Exited(0), mem::take(&mut *lock(&self.errors)).text());
-            }
-            // It has said all of this session, and its next one would begin with what it said after that.
-            Some(Heard::Done(None)) => Some((HowEnded::Exited(0), "it wrote on after it was done")),
-            Some(Heard::Done(Some(_))) => Some((HowEnded::Exited(1), "")),
-            Some(Heard::TooMuch) => {
-                stop.now(HowEnded::TooMuchOutput);
-                None
-            }
-            Some(Heard::Nothing) | None => None,
-        };
+        let (heard, end) = self.course((number, &briefing.line_of_session(number, &places)), output, stop).await;
+        let is_done = heard.as_ref().is_some_and(Heard::is_done);
+        let is_well = matches!(heard, Some(Heard::Done(None))) && self.stdout.buffer().is_empty();
+        if is_well && stop.why().is_none() {
+            return (HowEnded::Exited(0), mem::take(&mut *lock(&self.errors)).text());
+        }
         // Whatever else comes of it: it does no further session.
-        let status = match &failure {
-            Some(_) => {
-                self.group.terminate();
-                let status = timeout(GRACE, self.child.wait()).await;
-                status.ok().and_then(Result::ok)
+        let End { status, killed_for_memory } = match end {
+            Some(end) => end,
+            None => {
+                let over = Stop::default();
+                over.now(HowEnded::Interrupted);
+                self.tree.live(&over).await
             }
-            None => live(&mut self.child, &self.group, stop).await,
         };
-        self.group.end();
         // Somebody outside of its group may hold its pipes.
         let _ = timeout(LEFTOVERS, &mut self.reader).await;
-        let is_out_of_memory = self.killed_for_memory() > killed_before;
         let errors = mem::take(&mut *lock(&self.errors)).text();
-        let (how, said) = match (failure, stop.why()) {
-            (Some((how, said)), _) => (how, said.to_owned()),
-            (None, Some(why)) => (why, String::new()),
-            (None, None) => {
-                let how = status.map_or(HowEnded::Killed(SIGKILL), how_ended);
-                // It may have left just before it was given the session, which is nothing that it did in it.
-                let has_left = how == HowEnded::Exited(0) && number > 1 && output.is_empty();
-                (if has_left { HowEnded::Killed(0) } else { how }, String::new())
+        let (how, said) = match (stop.why(), heard) {
+            (Some(why), _) => (why, String::new()),
+            (None, Some(Heard::Done(Some(reason)))) => (HowEnded::Exited(1), reason),
+            // It has said all of this session, and its next one would begin with what it said after that.
+            (None, Some(Heard::Done(None))) => (HowEnded::Exited(0), "it wrote on after it was done".to_owned()),
+            (None, Some(Heard::Unread)) => (HowEnded::Exited(0), "it was done before it had read its task".to_owned()),
+            // Its next process knows of no other session.
+            (None, Some(Heard::Earlier)) => {
+                (HowEnded::Killed(0), "it said of an earlier session that it was done".to_owned())
+            }
+            (None, Some(Heard::TooMuch | Heard::Nothing) | None) => {
+                (status.map_or(HowEnded::Killed(SIGKILL), how_ended), String::new())
             }
         };
-        let told = match heard {
-            Some(Heard::Done(Some(reason))) => reason,
-            Some(Heard::Done(None) | Heard::TooMuch | Heard::Nothing) | None => said,
-        };
-        let errors: Arc<str> = if told.is_empty() { errors } else { format!("{errors}{told}\n").into() };
-        with_memory(how, errors, is_out_of_memory)
+        let errors = if said.is_empty() { errors } else { format!("{errors}{said}\n").into() };
+        let (how, errors) = with_memory(how, errors, killed_for_memory > killed_before);
+        let has_answered = is_done || !output.is_empty() || answer.symlink_metadata().is_ok();
+        (of_session(how, number, has_answered), errors)
     }
 
-    fn killed_for_memory(&self) -> u64 {
-        self.cgroup.as_ref().map_or(0, Cgroup::killed_for_memory)
+    /// Tells the process its session and takes what it says, until it says that it is done, or it has ended, by itself or as `stop` says; then
+    /// with its end.
+    async fn course(&mut self, session: (u32, &str), output: &mut Head, stop: &Stop) -> (Option<Heard>, Option<End>) {
+        let Self { tree, stdin, stdout, .. } = self;
+        let mut line = Vec::new();
+        let course = async {
+            let heard = converse((stdin, stdout), session, (&mut line, &mut *output)).await;
+            if matches!(heard, Heard::TooMuch) {
+                stop.now(HowEnded::TooMuchOutput);
+            }
+            heard
+        };
+        let ended = async {
+            tokio::pin!(course);
+            let mut heard = tokio::select! {
+                biased;
+                heard = &mut course => Some(heard),
+                () = stop.told() => None,
+                // What it has started may hold its output open for longer than it lives.
+                _ = tree.child.wait() => None,
+            };
+            if heard.as_ref().is_some_and(Heard::is_done) {
+                return (heard, None);
+            }
+            let life = tree.live(stop);
+            tokio::pin!(life);
+            let end = loop {
+                tokio::select! {
+                    end = &mut life => break end,
+                    said = &mut course, if heard.is_none() => heard = Some(said),
+                }
+            };
+            if heard.is_none() {
+                heard = timeout(LEFTOVERS, &mut course).await.ok();
+            }
+            (heard, Some(end))
+        };
+        let ended = ended.await;
+        // A line that it did not come to the end of is output as well.
+        output.take(&line);
+        ended
     }
 
     /// Lets it end by itself, as there is nothing more to read for it, and ends it where it does not.
     async fn leave(mut self) {
         drop(self.stdin.take());
         // One that does not end is ended.
-        let _ = timeout(GRACE, self.child.wait()).await;
+        let _ = timeout(GRACE, self.tree.child.wait()).await;
         discard(self);
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Tree {
+    /// Waits until the process has ended, by itself or as `stop` says, and ends all that is left of it.
+    async fn live(&mut self, stop: &Stop) -> End {
+        let status = live(&mut self.child, &self.group, stop).await;
+        self.group.end();
+        let killed_for_memory = self.killed_for_memory();
+        self.end();
+        End { status, killed_for_memory }
+    }
+
+    fn killed_for_memory(&self) -> u64 {
+        self.cgroup.as_ref().map_or(0, Cgroup::killed_for_memory)
+    }
+
+    fn end(&mut self) {
         self.group.end();
         if let Some(cgroup) = &self.cgroup {
             cgroup.end();
@@ -316,9 +413,61 @@ impl Drop for Process {
     }
 }
 
-/// Reads what a process says in session `number`: everything until its word that it is done is its output.
-async fn listen(from: &mut BufReader<ChildStdout>, number: u32, output: &mut Head) -> Heard {
-    let (mut line, mut is_long) = (Vec::new(), false);
+impl Drop for Tree {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The end of the session `number` of a process that ended as `how`. What the sessions before it have left in the process is no fault of its
+/// own: it begins anew in another one.
+const fn of_session(how: HowEnded, number: u32, has_answered: bool) -> HowEnded {
+    match how {
+        // It may have left just before it was given the session.
+        HowEnded::Exited(0) if number > 1 && !has_answered => HowEnded::Killed(0),
+        HowEnded::OutOfMemory if number > 1 => HowEnded::Killed(SIGKILL),
+        HowEnded::Exited(_)
+        | HowEnded::Killed(_)
+        | HowEnded::Deadline
+        | HowEnded::TooMuchOutput
+        | HowEnded::OutOfMemory
+        | HowEnded::NotStarted
+        | HowEnded::Interrupted => how,
+    }
+}
+
+/// Tells a process the line `told` of session `number`, and listens to it meanwhile: it need not read what it is told.
+async fn converse(
+    (stdin, stdout): (&mut Option<ChildStdin>, &mut BufReader<ChildStdout>),
+    (number, told): (u32, &str),
+    output: (&mut Vec<u8>, &mut Head),
+) -> Heard {
+    let tell = async {
+        if let Some(stdin) = stdin {
+            // A process that is gone is told of by its output, which ends.
+            let _ = stdin.write_all(told.as_bytes()).await;
+            let _ = stdin.flush().await;
+        }
+    };
+    let listen = listen(stdout, number, output);
+    tokio::pin!(tell, listen);
+    let heard = tokio::select! {
+        biased;
+        () = &mut tell => None,
+        heard = &mut listen => Some(heard),
+    };
+    match heard {
+        None => listen.await,
+        // The rest of the line would be the beginning of its next one.
+        Some(Heard::Done(None)) => Heard::Unread,
+        Some(heard) => heard,
+    }
+}
+
+/// Reads what a process says in session `number`: everything until its word that it is done is its output. What it has begun to say stands in
+/// `line`.
+async fn listen(from: &mut BufReader<ChildStdout>, number: u32, (line, output): (&mut Vec<u8>, &mut Head)) -> Heard {
+    let mut is_long = false;
     // A pipe that cannot be read any more has ended.
     while let Ok(bytes @ [_, ..]) = from.fill_buf().await {
         let end = bytes.iter().position(|byte| *byte == b'\n');
@@ -327,27 +476,35 @@ async fn listen(from: &mut BufReader<ChildStdout>, number: u32, output: &mut Hea
         from.consume(read);
         if end.is_some()
             && !is_long
-            && let Some(done) = done(&line, number)
+            && let Some(done) = done(line)
+            && (1..=number).contains(&done.done)
         {
-            return Heard::Done(done.failed);
+            line.clear();
+            return if done.done == number { Heard::Done(done.failed) } else { Heard::Earlier };
         }
         if end.is_some() || line.len() > DONE_BYTES_MAX {
-            if !output.take(&line) {
+            if !take(line, output) {
                 return Heard::TooMuch;
             }
-            line.clear();
             is_long = end.is_none();
         }
     }
-    match output.take(&line) {
+    match take(line, output) {
         true => Heard::Nothing,
         false => Heard::TooMuch,
     }
 }
 
-/// The word that session `number` is done, if `line` is that.
-fn done(line: &[u8], number: u32) -> Option<Done> {
-    serde_json::from_slice(line).ok().filter(|done: &Done| done.done == number)
+/// Makes `line` output; `false` if it does not fit.
+fn take(line: &mut Vec<u8>, output: &mut Head) -> bool {
+    let fits = output.take(line);
+    line.clear();
+    fits
+}
+
+/// The word that a session is done, if `line` is that.
+fn done(line: &[u8]) -> Option<Done> {
+    serde_json::from_slice(line).ok()
 }
 
 /// Keeps the end of what a process writes to standard error, which would stand still if nobody read.

@@ -43,6 +43,7 @@ use crate::session::{Ended, Session};
 use briefing::{Addresses, Briefing};
 use budget::Budget;
 use desk::Desk;
+use kept::Strays;
 use running::Running;
 use shared::Runnable;
 use starts::{times_lost, times_started};
@@ -202,13 +203,15 @@ impl Session<'_> {
     ) -> io::Result<(AgentEnded, Option<Cause>)> {
         let bridge = self.external.bridge().await?;
         let stop = Stop::default();
+        let is_again = times_started(transcript) > 0;
         let mut running = Running::new(self, agent, &stop, transcript, budget.clone());
         running.begin(Started { agent: task.agent.clone(), attempt: self.attempt.number() });
         let (desk, mut notes) = Desk::open(self, budget);
         let open = bridge.open(Arc::new(desk));
-        let runnable = self.external.runnable(&task.agent, agent);
+        let strays = Strays::of(&open);
+        let runnable = self.external.runnable(&task.agent, agent, is_again);
         let (base, authorities) = match &runnable {
-            Runnable::Service(_) | Runnable::Process(_) | Runnable::Kept(..) => {
+            Runnable::Service(_) | Runnable::Process(_) | Runnable::Kept { .. } => {
                 (open.base_url().to_owned(), self.external.authorities.as_ref())
             }
             // Its way to the bridge is no network, and not encrypted.
@@ -220,7 +223,7 @@ impl Session<'_> {
         let mut calls = FuturesUnordered::new();
         let mut ended = {
             let session = SessionKey { sweep: self.sweep.id.clone(), cell: self.cell.index, item: self.index };
-            let run = self.external.run(bridge, (agent, runnable), &session, &briefing, &stop);
+            let run = self.external.run(bridge, (agent, runnable), &session, (&briefing, &strays), &stop);
             tokio::pin!(run);
             loop {
                 let is_free = stop.why().is_none();
@@ -247,6 +250,11 @@ impl Session<'_> {
         }
         if running.is_idle() && is_unable(agent, ended.how) {
             ended.errors = format!("it did nothing and {}\n{}", ended.how, ended.errors).into();
+            ended.how = HowEnded::NotStarted;
+        }
+        if running.is_idle() && strays.are_found() && has_done_its_own(ended.how) {
+            let why = "it asked at the address of an earlier session: each session has a `base_url` and an `api_key` of its own";
+            ended.errors = format!("{}{why}\n", ended.errors).into();
             ended.how = HowEnded::NotStarted;
         }
         let ruin = match running.ruin() {

@@ -12,7 +12,7 @@ use tokio::sync::OnceCell;
 use super::briefing::Briefing;
 use super::container::{self, Contained, Containers};
 use super::failures::Failures;
-use super::kept::{self, Kept};
+use super::kept::{self, Kept, Strays};
 use super::places::Places;
 use super::pods::{self, Podded, Pods};
 use super::services::Services;
@@ -48,8 +48,8 @@ pub(super) enum Runnable<'a> {
     Service(&'a str),
     /// A command, or why there is none.
     Process(Result<Program, String>),
-    /// A command whose processes live for many sessions, and its name in the spec.
-    Kept(Program, AgentName),
+    /// A command whose processes live for many sessions, and its name in the spec. Started `again` for a session, it is a new process.
+    Kept { program: Program, name: AgentName, again: bool },
     /// A command in a container, and the engine's program where one is chosen.
     Container(Program, Image, Option<String>),
     /// A command in a pod.
@@ -83,7 +83,8 @@ impl External {
         }
     }
 
-    pub(super) fn runnable<'a>(&self, name: &AgentName, agent: &'a ExternalAgent) -> Runnable<'a> {
+    /// The agent `name` as this worker runs it, for the first time in a session or `again`.
+    pub(super) fn runnable<'a>(&self, name: &AgentName, agent: &'a ExternalAgent, again: bool) -> Runnable<'a> {
         if let Some(url) = &agent.url {
             return Runnable::Service(url);
         }
@@ -91,7 +92,7 @@ impl External {
             Ok(mut program) => match program.container.take() {
                 Some((image, ContainerEngine::Program(chosen))) => Runnable::Container(program, image, chosen),
                 Some((image, ContainerEngine::Kubernetes(rules))) => Runnable::Pod(program, image, rules),
-                None if program.sessions_max > 1 => Runnable::Kept(program, name.clone()),
+                None if program.sessions_max > 1 => Runnable::Kept { program, name: name.clone(), again },
                 None => Runnable::Process(Ok(program)),
             },
             Err(problem) => Runnable::Process(Err(problem)),
@@ -107,7 +108,7 @@ impl External {
         bridge: &Bridge,
         (agent, runnable): (&ExternalAgent, Runnable<'_>),
         session: &SessionKey,
-        briefing: &Briefing,
+        (briefing, strays): (&Briefing, &Strays),
         stop: &Stop,
     ) -> AgentEnded {
         match runnable {
@@ -116,9 +117,9 @@ impl External {
                 post::run(agent, (url, client), briefing, stop).await
             }
             Runnable::Process(program) => program::run(agent, program, briefing, &self.variables, stop).await,
-            Runnable::Kept(program, name) => {
+            Runnable::Kept { program, name, again } => {
                 let of = kept::Owner { sweep: session.sweep.clone(), agent: name };
-                kept::run(&self.kept, agent, (program, of), briefing, &self.variables, stop).await
+                kept::run(&self.kept, agent, (program, of, again), (briefing, strays), &self.variables, stop).await
             }
             Runnable::Container(program, image, engine) => {
                 let contained = Contained { program: &program, image: &image, engine: engine.as_deref() };

@@ -21,7 +21,17 @@ const TRANSFER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Redirections that are followed, within one host.
 const REDIRECTIONS_FOLLOWED: usize = 5;
 
+/// Most that a list at an address may be and take.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    bytes: usize,
+    time: Duration,
+}
+
+const BOUNDS: Bounds = Bounds { bytes: PRICE_FILE_BYTES_MAX, time: TRANSFER_TIMEOUT };
+
 /// A list as it was read.
+#[derive(Debug)]
 pub(super) struct Published {
     pub(super) bytes: Vec<u8>,
     /// The file or the address, which holds no secret.
@@ -31,7 +41,7 @@ pub(super) struct Published {
 /// The list at `from`, a file or an address.
 pub(super) async fn read(from: &str) -> anyhow::Result<Published> {
     if from.contains("://") {
-        return fetch(&address(from)?).await;
+        return fetch(&address(from)?, BOUNDS).await;
     }
     let path = Path::new(from);
     let bytes = read_bounded(path).with_context(|| from.to_owned()).map_err(bad_configuration)?;
@@ -54,19 +64,24 @@ fn address(from: &str) -> Result<Url, BadConfiguration> {
     Ok(url)
 }
 
-async fn fetch(url: &Url) -> anyhow::Result<Published> {
+async fn fetch(url: &Url, bounds: Bounds) -> anyhow::Result<Published> {
     let host = url.host_str().unwrap_or("nowhere");
     let refused = |reason: String| anyhow::anyhow!("failed to read prices from {host}: {reason}");
-    let failed =
-        |error: reqwest::Error| refused(with_handshake_advice(causes(&error.without_url()), TlsOptions::OF_SYSTEM));
-    let mut response = client()?.get(url.clone()).send().await.map_err(failed)?;
+    let failed = |error: reqwest::Error| match error.is_timeout() {
+        true => refused(format!(
+            "it took longer than it may: {CONNECT_TIMEOUT:?} to a connection, {:?} altogether",
+            bounds.time
+        )),
+        false => refused(with_handshake_advice(causes(&error.without_url()), TlsOptions::OF_SYSTEM)),
+    };
+    let mut response = client(bounds.time)?.get(url.clone()).send().await.map_err(failed)?;
     if !response.status().is_success() {
         return Err(refused(format!("it answered {}", response.status())));
     }
     let mut bytes = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(failed)? {
-        if bytes.len() + piece.len() > PRICE_FILE_BYTES_MAX {
-            return Err(refused(format!("it has more than {PRICE_FILE_BYTES_MAX} bytes")));
+        if bytes.len() + piece.len() > bounds.bytes {
+            return Err(refused(format!("it has more than {} bytes", bounds.bytes)));
         }
         bytes.extend_from_slice(&piece);
     }
@@ -77,12 +92,12 @@ async fn fetch(url: &Url) -> anyhow::Result<Published> {
     Ok(Published { bytes, at: at.into() })
 }
 
-fn client() -> anyhow::Result<Client> {
+fn client(time: Duration) -> anyhow::Result<Client> {
     crate::embedded::install_tls();
     Client::builder()
         .tls_backend_preconfigured(tls::client(None, None)?)
         .connect_timeout(CONNECT_TIMEOUT)
-        .timeout(TRANSFER_TIMEOUT)
+        .timeout(time)
         .redirect(Policy::custom(redirection))
         .build()
         .context("failed to start the HTTP client")
@@ -99,4 +114,60 @@ fn redirection(attempt: Attempt<'_>) -> Action {
     let problem =
         format!("it leads to {}; name that address if it is meant", attempt.url().host_str().unwrap_or("nowhere"));
     attempt.error(problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    const FEW: Bounds = Bounds { bytes: 1000, time: TRANSFER_TIMEOUT };
+
+    /// The address of a host that answers whoever asks first by `answer`, after the head of a body that ends with the connection.
+    fn serving(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> Url {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/list.json", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                request.extend(byte);
+            }
+            stream.write_all(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n").unwrap();
+            answer(&mut stream);
+        });
+        url.parse().unwrap()
+    }
+
+    async fn refusal(url: &Url, bounds: Bounds) -> String {
+        fetch(url, bounds).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_list_is_read_up_to_its_bound_and_no_byte_further() {
+        let full = serving(|stream| stream.write_all(&[b' '; 1000]).unwrap());
+        assert_eq!(fetch(&full, FEW).await.unwrap().bytes.len(), 1000);
+        // One that never ends: it notices that nobody reads any more.
+        let endless = serving(|stream| while stream.write_all(&[b' '; 4096]).is_ok() {});
+        let refused = refusal(&endless, FEW).await;
+        assert_eq!(refused, "failed to read prices from 127.0.0.1: it has more than 1000 bytes");
+    }
+
+    #[tokio::test]
+    async fn a_host_that_begins_a_list_and_falls_silent_is_waited_for_no_longer_than_its_bound() {
+        let silent = serving(|stream| {
+            stream.write_all(b"{").unwrap();
+            // Until whoever waits has left.
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let refused = refusal(&silent, Bounds { time: Duration::from_millis(200), ..FEW }).await;
+        assert_eq!(
+            refused,
+            "failed to read prices from 127.0.0.1: it took longer than it may: 10s to a connection, 200ms altogether"
+        );
+    }
 }

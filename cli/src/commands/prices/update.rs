@@ -1,6 +1,9 @@
 //! `regatta prices update`: a person's table, brought up to date with what others publish.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::Path;
 
 use anyhow::Context;
 use regatta_llm::{Import, ImportReport, PriceChange, PriceTable, PriceUpdate};
@@ -25,9 +28,12 @@ struct UpdatedJson<'a> {
 }
 
 pub(super) async fn update(args: &PricesUpdateArgs) -> anyhow::Result<()> {
-    let (path, is_new) = (&args.prices, !args.prices.exists());
-    let table = if is_new { PriceTable::copy_of_shipped()? } else { price_table(Some(path))? };
+    let path = &args.prices;
     let published = published::read(&args.from).await?;
+    // Read after the source, which may take a while: what somebody writes into the table meanwhile stays.
+    let _lock = (!args.dry_run).then(|| lock_folder(path)).transpose()?;
+    let is_new = !path.try_exists().with_context(|| path.display().to_string()).map_err(bad_configuration)?;
+    let table = if is_new { PriceTable::copy_of_shipped()? } else { price_table(Some(path))? };
     let (source, mut import) =
         Import::any(&published.bytes).with_context(|| published.at.clone()).map_err(bad_configuration)?;
     if import.prices().is_empty() {
@@ -38,6 +44,10 @@ pub(super) async fn update(args: &PricesUpdateArgs) -> anyhow::Result<()> {
     let read = (source, published.at.as_str(), today());
     let mut update = PriceUpdate::of(&table, &import, read, args.replace_own)?;
     update.gone.retain(|model| is_wanted(&args.only, model));
+    if import.prices().is_empty() && update.gone.is_empty() {
+        let problem = format!("{} has no model that --only names; nothing is written", published.at);
+        return Err(BadConfiguration(problem).into());
+    }
     if args.json {
         let (models, digest) = (update.table.models().len(), update.table.digest());
         let shown = UpdatedJson { source, at: &published.at, report: &import.report, update: &update, models, digest };
@@ -58,6 +68,18 @@ pub(super) async fn update(args: &PricesUpdateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Keeps other updates of tables in the folder of `path` waiting, until it is dropped. The table itself is replaced, so that its lock would be
+/// that of a file of before.
+fn lock_folder(path: &Path) -> anyhow::Result<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let open = || -> io::Result<File> {
+        let opened = File::open(folder)?;
+        opened.lock()?;
+        Ok(opened)
+    };
+    open().with_context(|| format!("failed to lock {}", folder.display()))
+}
+
 fn say(update: &PriceUpdate) {
     if !update.new.is_empty() {
         output::line(&format!("new ({})", some(&update.new)));
@@ -70,6 +92,14 @@ fn say(update: &PriceUpdate) {
     }
     if !update.kept.is_empty() {
         output::line("  --replace-own takes the source's");
+    }
+    for change in &update.doubtful {
+        output::line(&format!("doubtful, not taken: {}", told(change)));
+    }
+    if !update.doubtful.is_empty() {
+        output::line(
+            "  figures a hundred times apart are rarely in the same unit; write the price into the table if it is right",
+        );
     }
     if !update.gone.is_empty() {
         output::line(&format!("gone, kept for old runs ({})", some(&update.gone)));

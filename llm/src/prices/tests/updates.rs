@@ -95,6 +95,77 @@ fn of_a_copy_of_the_shipped_table_nothing_counts_as_somebodys_own() {
 }
 
 #[test]
+fn a_figure_a_hundred_times_as_much_or_as_little_as_before_is_told_and_not_taken() {
+    let table = begun(&[("gpt-a", "1"), ("gpt-b", "1"), ("gpt-c", "0.5")]);
+    // Per thousand tokens where it was per million, the other way round, and a price that rose by much.
+    let import = litellm(&[("gpt-a", "1000"), ("gpt-b", "0.001"), ("gpt-c", "49")]);
+    for replaces_own in [false, true] {
+        let update = PriceUpdate::of(&table, &import, ("LiteLLM", AT, day("2026-02-01")), replaces_own).unwrap();
+        let names = |changes: &[PriceChange]| changes.iter().map(|change| change.model.clone()).collect::<Vec<_>>();
+        assert_eq!(
+            (names(&update.doubtful), names(&update.changed)),
+            (vec!["gpt-a".into(), "gpt-b".into()], vec!["gpt-c".into()])
+        );
+        let figures = ["gpt-a", "gpt-b", "gpt-c"].map(|model| input(&update.table, model, "2026-02-01"));
+        assert_eq!(figures, [Some(1.0), Some(1.0), Some(49.0)]);
+        assert_eq!(update.table.reading("gpt-a").map(|reading| reading.on), Some(day("2026-01-01")));
+    }
+}
+
+#[test]
+fn a_figure_of_batches_or_of_long_prompts_in_another_unit_is_not_taken_either() {
+    let of = |batch: &str, long: &str| {
+        let json = format!(
+            r#"{{"gpt-a": {{"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 2e-6, "output_cost_per_token": 2e-6,
+                "input_cost_per_token_batches": {batch}, "input_cost_per_token_above_200k_tokens": {long}}}}}"#
+        );
+        Import::litellm(json.as_bytes()).unwrap()
+    };
+    let empty = PriceTable::new(day("2026-01-01"), Vec::new(), BTreeMap::new()).unwrap();
+    let table = updated(&empty, &of("1e-6", "4e-6"), "2026-01-01").table;
+    for (batch, long, count) in [("1e-3", "4e-6", 1), ("1e-6", "4e-3", 1), ("0.9e-6", "4e-6", 0)] {
+        assert_eq!(updated(&table, &of(batch, long), "2026-02-01").doubtful.len(), count, "{batch} {long}");
+    }
+}
+
+#[test]
+fn a_figure_that_no_model_costs_is_in_another_unit() {
+    // Dollars per million in a field of dollars per token.
+    let import = litellm(&[("gpt-a", "150000"), ("gpt-b", "600")]);
+    assert_eq!(import.prices().keys().collect::<Vec<_>>(), ["gpt-b"]);
+    let problems: Vec<&str> = import.report.problems.iter().map(|at| at.model.as_str()).collect();
+    assert_eq!(problems, ["gpt-a"]);
+}
+
+#[test]
+fn no_source_makes_the_tokens_free_that_are_written_to_a_cache() {
+    let litellm = r#"{"gpt-a": {"litellm_provider": "openai", "mode": "chat", "input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6,
+        "cache_creation_input_token_cost": 0}}"#;
+    let models_dev = r#"{"openai": {"models": {"gpt-a": {"cost": {"input": 1, "output": 2, "cache_write": 0}}}}}"#;
+    let genai = r#"[{"id": "openai", "models": [{"id": "gpt-a", "prices": {"input_mtok": 1, "output_mtok": 2, "cache_write_mtok": 0}}]}]"#;
+    for json in [litellm, models_dev, genai] {
+        let (source, import) = Import::any(json.as_bytes()).unwrap();
+        assert_eq!(import.prices()["gpt-a"][0].price, Price::per_mtok(1.0, 2.0), "{source}");
+        assert_eq!(import.report.assumed.len(), 1, "{source}");
+    }
+}
+
+#[test]
+fn whoever_repeats_a_name_with_other_figures_changes_no_price() {
+    let models_dev = r#"{"google": {"models": {"gemini-x": {"cost": {"input": 1, "output": 2}}}},
+        "openai": {"models": {"gpt-a": {"cost": {"input": 1, "output": 2}}}},
+        "text-completion-openai": {"models": {"gpt-a": {"cost": {"input": 9, "output": 9}}}}}"#;
+    let genai = r#"[{"id": "openai", "models": [{"id": "gpt-a", "prices": {"input_mtok": 1, "output_mtok": 2}},
+        {"id": "gpt-a", "prices": {"input_mtok": 9, "output_mtok": 9}}]}]"#;
+    for json in [models_dev, genai] {
+        let (source, import) = Import::any(json.as_bytes()).unwrap();
+        assert_eq!(import.prices()["gpt-a"][0].price, Price::per_mtok(1.0, 2.0), "{source}");
+        let problems: Vec<&str> = import.report.problems.iter().map(|at| at.problem.as_str()).collect();
+        assert_eq!(problems, ["is gpt-a in a table, as another model with other figures is; left out"], "{source}");
+    }
+}
+
+#[test]
 fn figures_that_are_no_price_are_refused_by_name_and_the_old_price_stays() {
     let table = begun(&[("gpt-a", "1")]);
     for figure in ["-1", "1e300", "1e400", "NaN", "Infinity", "-Infinity", "\"NaN\"", "true"] {

@@ -22,9 +22,16 @@ fn owner(name: &str) -> Owner {
 }
 
 async fn session_of(kept: &Kept, name: &str, agent: &ExternalAgent, stop: &Stop) -> Ended {
+    told(&briefing(), kept, name, agent, stop).await
+}
+
+async fn told(briefing: &Briefing, kept: &Kept, name: &str, agent: &ExternalAgent, stop: &Stop) -> Ended {
     let program = Policy::trusting().program(agent, false).unwrap();
-    let variables = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
-    run(kept, agent, (program, owner(name)), &briefing(), &variables, stop).await
+    run(kept, agent, (program, owner(name), false), (briefing, &Strays::default()), &path(), stop).await
+}
+
+fn path() -> BTreeMap<String, String> {
+    BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())])
 }
 
 /// The outputs of `count` sessions, one after another, with how each ended.
@@ -45,6 +52,27 @@ fn done(number: u32) -> (HowEnded, String) {
 #[tokio::test]
 async fn a_process_does_as_many_sessions_as_it_may_and_another_one_the_next() {
     assert_eq!(sessions(&agent(":"), 5).await, [done(1), done(2), done(3), done(1), done(2)]);
+}
+
+#[tokio::test]
+async fn a_session_that_is_begun_again_has_a_new_process_in_the_place_of_one_that_waits() {
+    let (kept, agent) = (Kept::default(), agent(":"));
+    for (again, expected) in
+        [(false, "session 1\n"), (false, "session 2\n"), (true, "session 1\n"), (false, "session 2\n")]
+    {
+        let program = Policy::trusting().program(&agent, false).unwrap();
+        let ended = run(
+            &kept,
+            &agent,
+            (program, owner("mine"), again),
+            (&briefing(), &Strays::default()),
+            &path(),
+            &Stop::default(),
+        )
+        .await;
+        assert_eq!((ended.how, &*ended.output), (HowEnded::Exited(0), expected));
+        assert_eq!(lock(&kept.0).processes.len(), 1);
+    }
 }
 
 #[tokio::test]
@@ -134,9 +162,85 @@ async fn a_session_that_is_stopped_ends_its_process() {
 }
 
 #[tokio::test]
+async fn what_a_process_has_started_keeps_its_session_no_longer_than_itself() {
+    // Its output stays open: in a process namespace all would end with it.
+    let (kept, agent) = (Kept::default(), agent("if [ $n = 2 ]; then printf half; sleep 1000 & exit 3; fi"));
+    let program = Program { is_isolated: false, ..Policy::trusting().program(&agent, false).unwrap() };
+    let mut ends = Vec::new();
+    for _ in 0..2 {
+        let of = (program.clone(), owner("mine"), false);
+        let ended = run(&kept, &agent, of, (&briefing(), &Strays::default()), &path(), &Stop::default()).await;
+        ends.push((ended.how, ended.output.to_string()));
+    }
+    assert_eq!(ends, [done(1), (HowEnded::Exited(3), "half".to_owned())]);
+}
+
+#[tokio::test]
+async fn what_a_stopped_session_has_said_counts_to_the_last_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let agent = agent(&format!("printf unfinished; : > {}; exec sleep 1000", pipe.display()));
+    let (kept, stop) = (Kept::default(), Stop::default());
+    // Nobody opens the pipe before the word is written.
+    let written = tokio::task::spawn_blocking(move || std::fs::read(pipe).unwrap());
+    let stopping = async {
+        written.await.unwrap();
+        stop.now(HowEnded::Deadline);
+    };
+    let (ended, ()) = tokio::join!(session_of(&kept, "mine", &agent, &stop), stopping);
+    assert_eq!((ended.how, &*ended.output), (HowEnded::Deadline, "unfinished"));
+}
+
+#[tokio::test]
+async fn a_process_that_does_not_read_its_task_can_flood_or_say_that_it_is_done() {
+    // More than a pipe holds.
+    let long = Briefing { line: format!("{{\"task\":\"{}\"}}\n", "x".repeat(1 << 20)), variables: Vec::new() };
+    for (script, how, said) in [
+        ("exec head -c 5000000 /dev/zero", HowEnded::TooMuchOutput, ""),
+        ("echo '{\"done\": 1}'; exec sleep 1000", HowEnded::Exited(0), "it was done before it had read its task\n"),
+    ] {
+        let command = ["sh", "-c", script].map(str::to_owned).to_vec();
+        let deaf = ExternalAgent { command, ..agent(":") };
+        let kept = Kept::default();
+        let ended = told(&long, &kept, "mine", &deaf, &Stop::default()).await;
+        assert_eq!((ended.how, &*ended.errors), (how, said), "{script}");
+        assert!(lock(&kept.0).processes.is_empty(), "{script}");
+    }
+}
+
+#[test]
+fn what_earlier_sessions_have_left_in_a_process_is_not_held_against_the_next_one() {
+    for (how, number, has_answered, expected) in [
+        (HowEnded::OutOfMemory, 1, false, HowEnded::OutOfMemory),
+        (HowEnded::OutOfMemory, 2, true, HowEnded::Killed(9)),
+        (HowEnded::Exited(0), 1, false, HowEnded::Exited(0)),
+        (HowEnded::Exited(0), 2, false, HowEnded::Killed(0)),
+        (HowEnded::Exited(0), 2, true, HowEnded::Exited(0)),
+        (HowEnded::Exited(1), 2, false, HowEnded::Exited(1)),
+        (HowEnded::Deadline, 2, false, HowEnded::Deadline),
+    ] {
+        assert_eq!(of_session(how, number, has_answered), expected, "{how:?} {number} {has_answered}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_that_leaves_its_answer_in_the_file_and_goes_has_done_its_session() {
+    let script =
+        "file=${line#*\\\"answer_file\\\":\\\"}; file=${file%%\\\"*}; [ $n = 1 ] || { printf x > \"$file\"; exit 0; }";
+    assert_eq!(sessions(&agent(script), 2).await, [done(1), (HowEnded::Exited(0), "x".to_owned())]);
+}
+
+#[tokio::test]
 async fn what_a_process_prints_after_it_was_done_is_in_no_other_session() {
     let late = "echo \"session $n\"; printf '{\"done\": %s}\\nmore\\n' $n; continue";
     assert_eq!(sessions(&agent(late), 3).await, [done(1), done(1), done(1)]);
+}
+
+#[tokio::test]
+async fn a_process_that_answers_an_earlier_session_again_answers_no_other() {
+    let ends = sessions(&agent("[ $n = 1 ] || echo '{\"done\": 1}'"), 3).await;
+    assert_eq!(ends, [done(1), (HowEnded::Killed(0), String::new()), done(1)]);
 }
 
 #[tokio::test]
@@ -169,7 +273,7 @@ fn the_published_schema_has_the_word_that_a_session_is_done() {
     let fields: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
     assert_eq!(fields, ["done", "failed"]);
     let word = serde_json::json!({ "done": 1, "failed": "no tea" }).to_string();
-    assert!(super::done(word.as_bytes(), 1).is_some());
+    assert!(super::done(word.as_bytes()).is_some_and(|done| done.done == 1));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use regatta_proto::{ExternalAgent, Outcome, SessionOutcome, Simulation};
+use regatta_proto::{Cause, Event, ExternalAgent, HowEnded, Outcome, SessionOutcome, Simulation};
 
 use super::office::{Office, command, output, replies, story};
 
@@ -23,8 +23,30 @@ for line in sys.stdin:
     print(json.dumps({"done": errand["session"]}), flush=True)
 "#;
 
+/// Asks all its sessions at the address of the first, and has an answer to give all the same.
+const STRAY: &str = r#"
+import json, sys, urllib.error, urllib.request
+first = None
+for line in sys.stdin:
+    errand = json.loads(line)
+    first = first or errand
+    body = {"model": first["model"], "messages": [{"role": "user", "content": errand["task"]}]}
+    headers = {"content-type": "application/json", "authorization": "Bearer " + first["api_key"]}
+    url = first["base_url"] + "/chat/completions"
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+    except urllib.error.HTTPError:
+        pass
+    print("tea", flush=True)
+    print(json.dumps({"done": errand["session"]}), flush=True)
+"#;
+
 fn kept(sessions_max: u32) -> ExternalAgent {
-    ExternalAgent { sessions_max, concurrency: 1, ..command(&["python3", "-c", AGENT]) }
+    doing(AGENT, sessions_max)
+}
+
+fn doing(script: &str, sessions_max: u32) -> ExternalAgent {
+    ExternalAgent { sessions_max, concurrency: 1, ..command(&["python3", "-c", script]) }
 }
 
 /// Name of the process that did a session, with the number of sessions that it had done then.
@@ -50,6 +72,19 @@ async fn sessions_of_one_process_are_recorded_and_paid_each_as_its_own() {
     let others = outcomes.iter().filter(|outcome| outcome.key.item.0 != 2);
     let processes: BTreeSet<String> = others.map(|outcome| process(outcome).0).collect();
     assert!((1..=2).contains(&processes.len()), "{processes:?}");
+}
+
+#[tokio::test]
+async fn a_session_that_asked_at_the_address_of_an_earlier_one_alone_is_not_scored() {
+    let office = Office::with(2, doing(STRAY, 100), Simulation::default(), |_| {}).await;
+    let outcomes = office.outcomes(2).await;
+    let (measured, others): (Vec<_>, Vec<_>) =
+        outcomes.iter().partition(|outcome| outcome.outcome == Outcome::Measured);
+    assert_eq!((measured.len(), others.len()), (1, 1));
+    assert_eq!(others[0].outcome, Outcome::NotMeasured { cause: Cause::AgentLost });
+    let Some(Event::Ended(ended)) = others[0].transcript.events.last() else { panic!() };
+    assert_eq!(ended.how, HowEnded::NotStarted);
+    assert!(ended.errors.contains("at the address of an earlier session"), "{}", ended.errors);
 }
 
 #[tokio::test]
