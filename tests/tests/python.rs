@@ -168,6 +168,17 @@ with worlds.apart(item, [said(5)]) as world:
     assert world.call("add", {"n": 1}) == "106"
 assert told(worlds.after(item, [said(5)])) == ["105"]
 
+assert told(worlds.after(item, [Reply("agent", None, [{"id": "c", "name": "close", "arguments": "{}"}])])) == ["error: there is no tool close"]
+# Where a session stands is found without looking up each beginning of its calls.
+class Name(str):
+    hashed = 0
+    def __hash__(self):
+        Name.hashed += 1
+        return super().__hash__()
+many = Reply("agent", None, [{"id": f"c{n}", "name": Name("add"), "arguments": '{"n": 1}'} for n in range(300)])
+assert told(worlds.after(item, [many]))[-1] == "400" and told(worlds.after(item, [many, many]))[-1] == "700"
+assert Name.hashed <= 600, Name.hashed
+
 SERVER = """
 import json, sys
 def say(message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
