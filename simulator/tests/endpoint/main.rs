@@ -33,4 +33,6 @@ mod streams;
 mod three_items;
 mod tool_calls;
 #[cfg(test)]
+mod turns;
+#[cfg(test)]
 mod worfbench;
