@@ -314,7 +314,7 @@ fn the_helpers_of_the_examples_are_the_one_of_the_package() {
 
 /// Minutes: `scripts/wheel --test` is the whole of it; here it packs the binary of these tests.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start() {
+async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start_and_a_benchmark_of_ones_own() {
     if std::env::var_os("REGATTA_TEST_WHEEL").is_none() {
         skipped("a wheel", "set REGATTA_TEST_WHEEL to build and install one");
         return;
@@ -323,5 +323,7 @@ async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start(
     command.arg("--binary").arg(binary().unwrap()).arg("--test").current_dir(workspace());
     let output = finish(command).await.unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("Run('runs/first', complete)"), "{}", text(&output.stdout));
+    for told in ["Run('runs/first', complete)", "Run('runs/quiz', complete)", ", trial 0, item q"] {
+        assert!(text(&output.stdout).contains(told), "{told}: {}", text(&output.stdout));
+    }
 }
