@@ -50,8 +50,10 @@ impl Endpoint {
                 let Session { item, setting, role, .. } = &session;
                 let reply = {
                     let _turn = served.turn().await;
-                    served.suite.simulate(*item, setting, *role, persona, seed, &request)
+                    served.suite.try_simulate(*item, setting, *role, persona, seed, &request)
                 };
+                // Not worth a second try; and no reply, which would be kept in caches and scored.
+                let reply = reply.map_err(|error| ApiError::bad_request(None, error.to_string()))?;
                 (reply, Some(session))
             }
             Author::Said(session, reply) => (reply, session),

@@ -6,10 +6,13 @@ mod worlds;
 use std::path::PathBuf;
 use std::process::Command;
 
-use regatta_benchmark_testing::{drive, drive_agent, drive_with, examples};
-use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite};
+use regatta_benchmark_testing::{answered, drive, drive_agent, drive_with, examples};
+use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite, Unplayed};
 use regatta_coded::Permissions;
-use regatta_proto::{ChatRequest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, Setting, Transcript, Verdict};
+use regatta_proto::{
+    ChatMessage, ChatRequest, ChatRole, Evaluator, Event, FailedCall, FileSet, ItemIndex, Question, Reply, Role,
+    Sampling, SessionSeed, Setting, Transcript, Verdict,
+};
 
 use crate::Declared;
 use crate::definition::FILE;
@@ -299,6 +302,23 @@ fn judges_are_shown_images_of_the_folder_before_what_a_program_asks_them() {
         let Scoring::Failed(failed) = scoring(score) else { panic!("{score}") };
         assert!(failed.why.contains(expected), "{}", failed.why);
     }
+}
+
+#[test]
+fn no_reply_stands_for_a_model_that_a_program_fails_to_play_and_sessions_of_other_models_go_on() {
+    let load = r#"{"items": [{"id": "a"}], "functions": ["simulate"]}"#;
+    let suite = DECLARED.load(&of(YAML, &[("load", load), ("next", r#"{"done": true}"#)])).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let request = ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "x")], Sampling::default());
+    let played = suite.try_simulate(ItemIndex(0), &setting, Role::Agent, Persona::Oracle, SessionSeed(1), &request);
+    assert_eq!(played, Err(Unplayed));
+    let call = answered(Role::Agent, request, Reply::said("yes"));
+    let next = |events: Vec<Event>| suite.next(ItemIndex(0), &setting, &Transcript { events });
+    assert!(matches!(next(vec![call.clone()]), Step::Done));
+    let (role, model) = (Role::Agent, "sim/oracle".parse().unwrap());
+    let refused = FailedCall { role, attempt: 1, model, tries: Vec::new(), request: None, asked: None };
+    let Step::Failed(failed) = next(vec![Event::Failed(refused), call]) else { panic!() };
+    assert!(failed.why.starts_with("simulate of item a in default: "), "an agent went on: {}", failed.why);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Worlds that programs serve: in Python and JavaScript alike, and those that do not fit their sessions.
 
-use regatta_benchmark_testing::answered;
 use regatta_proto::ToolCall;
 use serde_json::json;
 
