@@ -242,7 +242,8 @@ fn first_question(request: &ChatRequest) -> Option<Digest> {
 fn question(item: &Item, shown: Option<&ChatMessage>, prompt: &str) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
-        about: vec![item.id.to_string()],
+        // Files of verdicts know questions by this alone, and a program may have several about an item.
+        about: vec![item.id.to_string(), prompt.to_owned()],
         before: shown.into_iter().cloned().collect(),
         prompt: prompt.to_owned(),
         swapped: None,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use regatta_benchmark_testing::{answered, drive, drive_agent, drive_with, examples};
-use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite, Unplayed};
+use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite, Unplayed, Verdicts};
 use regatta_coded::Permissions;
 use regatta_proto::{
     ChatMessage, ChatRequest, ChatRole, Evaluator, Event, FailedCall, FileSet, ItemIndex, Question, Reply, Role,
@@ -301,6 +301,25 @@ fn judges_are_shown_images_of_the_folder_before_what_a_program_asks_them() {
     ] {
         let Scoring::Failed(failed) = scoring(score) else { panic!("{score}") };
         assert!(failed.why.contains(expected), "{}", failed.why);
+    }
+}
+
+#[test]
+fn questions_about_one_item_are_told_apart_in_files_of_verdicts() {
+    let score = r#"{"questions": ["Is it right?", "Is it kind?"]}"#;
+    let suite = DECLARED.load(&of(YAML, &[("score", score)])).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let session = Transcript::of_recorded(Some("x"));
+    let Scoring::Needs(questions) = scoring(&*suite, ItemIndex(0), &setting, &session) else { panic!() };
+    let line = |question: &Question, reply: &str| {
+        let Question::Judgement { kind, about, .. } = question else { panic!() };
+        serde_json::json!({"kind": kind, "about": about, "responses": [reply]}).to_string()
+    };
+    let lines = [line(&questions[0], "yes"), line(&questions[1], "no")].join("\n");
+    let recorded = RecordedVerdicts::read("verdicts.jsonl", lines.as_bytes()).unwrap();
+    for (question, reply) in questions.iter().zip(["yes", "no"]) {
+        let expected = Verdict::Replies { replies: vec![reply.to_owned()] };
+        assert_eq!(recorded.answer(question), Some(expected), "{question:?}");
     }
 }
 
