@@ -35,4 +35,6 @@ mod tool_calls;
 #[cfg(test)]
 mod turns;
 #[cfg(test)]
+mod unplayed;
+#[cfg(test)]
 mod worfbench;
