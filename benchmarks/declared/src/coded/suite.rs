@@ -242,8 +242,8 @@ fn first_question(request: &ChatRequest) -> Option<Digest> {
 fn question(item: &Item, shown: Option<&ChatMessage>, prompt: &str) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
-        // Files of verdicts know questions by this alone, and a program may have several about an item.
-        about: vec![item.id.to_string(), prompt.to_owned()],
+        // Files of verdicts know questions by this alone, and a program may have several about an item. A job has the prompt once.
+        about: vec![item.id.to_string(), Digest::of(prompt.as_bytes()).to_string()],
         before: shown.into_iter().cloned().collect(),
         prompt: prompt.to_owned(),
         swapped: None,
