@@ -33,6 +33,8 @@ use crate::setting::{Choice, chosen, grid};
 const ROUNDS_MAX: usize = 16;
 /// Most questions of a round.
 const QUESTIONS_MAX: usize = 1_000;
+/// Longest prompt for a judge, in bytes: several are sent to a worker in one message, of which brokers take few megabytes.
+const PROMPT_BYTES_MAX: usize = 1 << 20;
 /// Items whose first question is learned, to recognise their sessions by it.
 const RECOGNISED_MAX: usize = 100_000;
 /// Functions that a program may have, beside those that every program has.
@@ -198,6 +200,11 @@ impl CodedSuite {
                     scored.questions.len(),
                     scored.values.len()
                 );
+                return Err(wrong(&call, why));
+            }
+            if let Some(long) = scored.questions.iter().find(|prompt| prompt.len() > PROMPT_BYTES_MAX) {
+                let why =
+                    format!("asks judges with a prompt of {} bytes, at most {PROMPT_BYTES_MAX} are sent", long.len());
                 return Err(wrong(&call, why));
             }
             let is_new = |prompt: &&String| !of.verdicts.iter().any(|known| known.prompt == **prompt);

@@ -305,6 +305,23 @@ fn judges_are_shown_images_of_the_folder_before_what_a_program_asks_them() {
 }
 
 #[test]
+fn a_prompt_for_judges_that_is_too_long_for_a_message_costs_its_session() {
+    let scoring = |bytes: usize| {
+        let score = format!(r#"{{"questions": ["{}"]}}"#, "x".repeat(bytes));
+        let suite = DECLARED.load(&of(YAML, &[("score", score.as_str())])).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        scoring(&*suite, ItemIndex(0), &setting, &Transcript::of_recorded(Some("x")))
+    };
+    assert!(matches!(scoring(1 << 20), Scoring::Needs(_)));
+    let Scoring::Failed(failed) = scoring((1 << 20) + 1) else { panic!() };
+    assert!(
+        failed.why.ends_with("asks judges with a prompt of 1048577 bytes, at most 1048576 are sent"),
+        "{}",
+        failed.why
+    );
+}
+
+#[test]
 fn questions_about_one_item_are_told_apart_in_files_of_verdicts() {
     let score = r#"{"questions": ["Is it right?", "Is it kind?"]}"#;
     let suite = DECLARED.load(&of(YAML, &[("score", score)])).unwrap();
