@@ -94,46 +94,49 @@ export async function serve(benchmark) {
       console.error(error);
       said.error = String(error);
     }
-    process.stdout.write(JSON.stringify(said) + "\n");
+    process.stdout.write(written(said) + "\n");
   }
+}
+
+/** A message as JSON. Arguments of models may have halves of characters, which are no text: a question mark stands for each. */
+function written(message) {
+  const text = JSON.stringify(message);
+  const whole = (value) => (typeof value === "string" ? value.replace(/\p{Surrogate}/gu, "?") : value);
+  return text.includes("\\ud") ? JSON.stringify(message, (_, value) => whole(value)) : text;
 }
 
 /** Worlds where their sessions have left them, so that the next step of a session repeats no calls. */
 class Kept {
   constructor(most) {
     this.most = most;
-    this.worlds = new Map();
+    this.worlds = [];
   }
 
   /** A world of `session` after `calls`, and their results; whoever takes it closes it, or puts it back. */
   async take(session, calls, make) {
-    for (let count = calls.length; count >= 0; count -= 1) {
-      const place = placeOf(session, calls.slice(0, count));
-      const kept = this.worlds.get(place);
-      if (kept === undefined) continue;
-      this.worlds.delete(place);
+    const place = placeOf(calls);
+    // Few are kept and calls may be many, so each is compared once, and not each beginning of the calls looked up.
+    const isOnTheWay = (kept) => kept.session === session && kept.place.every((call, at) => call === place[at]);
+    const [farthest] = this.worlds.filter(isOnTheWay).sort((one, other) => other.place.length - one.place.length);
+    if (farthest !== undefined) {
+      this.worlds.splice(this.worlds.indexOf(farthest), 1);
       try {
-        return await play(kept.world, kept.results, calls);
+        return await play(farthest.world, farthest.results, calls);
       } catch (error) {
         // It may have ended since its last call: a fresh one says whether that was the reason.
         console.error(error);
-        break;
       }
     }
     return play(await make(), [], calls);
   }
 
-  async put(session, calls, kept) {
-    this.worlds.set(placeOf(session, calls), kept);
-    for (const [place, { world }] of this.worlds) {
-      if (this.worlds.size <= this.most) break;
-      this.worlds.delete(place);
-      await world.close?.();
-    }
+  async put(session, calls, { world, results }) {
+    this.worlds.push({ session, place: placeOf(calls), world, results });
+    while (this.worlds.length > this.most) await this.worlds.shift().world.close?.();
   }
 }
 
-const placeOf = (session, calls) => JSON.stringify([session, calls]);
+const placeOf = (calls) => calls.map((call) => JSON.stringify(call));
 
 /** All results of `calls`, the first of which `world` has given already. A world that fails is closed. */
 async function play(world, before, calls) {
@@ -147,8 +150,12 @@ async function play(world, before, calls) {
   return { world, results };
 }
 
+/** The tools of a world, by the role that may call them. */
+const toolsOf = (world) => (Array.isArray(world.tools) ? { agent: world.tools } : world.tools);
+
 async function result(world, call) {
-  if (!Array.isArray(world.tools) && !world.tools[call.role]?.some(({ name }) => name === call.name)) return `error: there is no tool ${call.name}`;
+  // A model may call what it likes; a world's other functions are none of its business.
+  if (!toolsOf(world)[call.role]?.some(({ name }) => name === call.name)) return `error: there is no tool ${call.name}`;
   let parsed;
   try {
     parsed = JSON.parse(call.arguments || "{}");
@@ -165,10 +172,10 @@ async function result(world, call) {
 }
 
 async function served(benchmark, kept, item, { setting, seed, calls, snapshot }) {
-  const session = [item.id, setting.name];
+  const session = JSON.stringify([item.id, setting.name]);
   const left = await kept.take(session, calls, () => benchmark.world(item, setting.values, seed));
   const { world, results } = left;
-  const answer = { tools: Array.isArray(world.tools) ? { agent: world.tools } : world.tools, results };
+  const answer = { tools: toolsOf(world), results };
   if (!snapshot) {
     await kept.put(session, calls, left);
     return answer;

@@ -51,7 +51,7 @@ pub use sampling::{
 };
 pub use score::{NoVerdicts, RatedScore, Score, Scores, Scoring, Verdicts, flat_value};
 pub use step::{DelegatedTask, Step};
-pub use suite::{Dataset, Evaluation, Pictures, Predictions, Sessions, Simulated, Suite, Tables};
+pub use suite::{Dataset, Evaluation, Pictures, Predictions, Sessions, Simulated, Suite, Tables, Unplayed};
 pub use suite_error::{DataError, SelectError};
 pub use table::Table;
 pub use tasks::{check_tasks, items_of_tasks};

@@ -17,7 +17,7 @@ pub use self::evaluation::Evaluation;
 pub use self::pictures::Pictures;
 pub use self::predictions::Predictions;
 pub use self::sessions::Sessions;
-pub use self::simulated::Simulated;
+pub use self::simulated::{Simulated, Unplayed};
 pub use self::tables::Tables;
 
 /// A loaded data set: the sum of all parts, of which functions take those that they need. Benchmarks implement the

@@ -140,9 +140,17 @@ fn request(before: &[ChatMessage], prompt: &str, judge: &ModelSpec) -> ChatReque
         max_tokens: judge.max_tokens,
         ..Sampling::default()
     };
+    // Images alone are the prompt's: templates of many models take no two messages of the user in a row, and none without a text.
+    let is_images_alone = |message: &ChatMessage| {
+        message.role == ChatRole::User && message.content.is_empty() && !message.images.is_empty()
+    };
+    let (before, images) = match before.split_last() {
+        Some((last, earlier)) if is_images_alone(last) => (earlier, last.images.clone()),
+        Some(_) | None => (before, Vec::new()),
+    };
     // Reasoning is left out, because it is another model's, and providers accept only their own.
     let before = before.iter().map(|message| ChatMessage { reasoning: None, ..message.clone() });
-    let prompt = ChatMessage::new(ChatRole::User, prompt);
+    let prompt = ChatMessage { images, ..ChatMessage::new(ChatRole::User, prompt) };
     let mut request = ChatRequest::new(before.chain([prompt]).collect(), sampling);
     request.thinking = judge.thinking;
     request

@@ -174,14 +174,16 @@ class _Kept:
     """Worlds where their sessions have left them, so that the next step of a session repeats no calls."""
 
     def __init__(self, most):
-        self._most, self._worlds = most, collections.OrderedDict()
+        self._most, self._worlds = most, []
 
     def take(self, session, calls, make):
         """A world of `session` after `calls`, and their results; whoever takes it closes it, or puts it back."""
         place = _place(calls)
-        stands = [count for count in range(len(calls) + 1) if (session, place[:count]) in self._worlds]
-        if stands:
-            world, results = self._worlds.pop((session, place[: stands[-1]]))
+        # Few are kept and calls may be many, so each is compared once, and not each beginning of the calls looked up.
+        on_the_way = [at for at, (of, stood, *_) in enumerate(self._worlds) if of == session and place[: len(stood)] == stood]
+        if on_the_way:
+            farthest = max(on_the_way, key=lambda at: len(self._worlds[at][1]))
+            _, _, world, results = self._worlds.pop(farthest)
             try:
                 return world, _play(world, results, calls)
             except Exception:
@@ -191,9 +193,9 @@ class _Kept:
         return world, _play(world, [], calls)
 
     def put(self, session, calls, world, results):
-        self._worlds[session, _place(calls)] = (world, results)
+        self._worlds.append((session, _place(calls), world, results))
         while len(self._worlds) > self._most:
-            _close(self._worlds.popitem(last=False)[1][0])
+            _close(self._worlds.pop(0)[2])
 
 
 def _play(world, results, calls):
@@ -207,7 +209,8 @@ def _play(world, results, calls):
 
 
 def _result(world, call):
-    if isinstance(world.tools, dict) and all(tool["name"] != call.name for tool in world.tools.get(call.role, ())):
+    # A model may call what it likes; a world's other functions are none of its business.
+    if all(tool["name"] != call.name for tool in _tools(world).get(call.role, ())):
         return f"error: there is no tool {call.name}"
     arguments = call.parsed()
     if arguments is None:
@@ -328,7 +331,7 @@ class McpServer:
 
     def _tell(self, message):
         """Sends a message; what comes back, message by message."""
-        line = json.dumps({"jsonrpc": "2.0", **message}, separators=(",", ":"))
+        line = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False, separators=(",", ":"))
         if self._process is None:
             return self._post(line, is_call="method" in message and "id" in message)
         try:
@@ -339,7 +342,7 @@ class McpServer:
         return (json.loads(line) for line in iter(self._process.stdout.readline, "") if line.strip())
 
     def _post(self, line, is_call):
-        request = urllib.request.Request(self._url, line.encode(), self._headers, method="POST")
+        request = urllib.request.Request(self._url, line.encode(errors="replace"), self._headers, method="POST")
         try:
             with urllib.request.urlopen(request, timeout=self._timeout) as response:
                 body = response.read().decode() if is_call else ""
@@ -446,7 +449,8 @@ class Benchmark:
         """Answers Regatta's calls until there are no more."""
         if stdout is None:
             # Whatever else writes to standard output, from whatever library, must not stand among the answers.
-            stdout = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+            # Arguments of models may have halves of characters, which are no text: a question mark stands for each.
+            stdout = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace", newline="\n")
             os.dup2(2, 1)
             sys.stdout = sys.stderr
         for line in stdin or sys.stdin:
@@ -454,10 +458,11 @@ class Benchmark:
             try:
                 if message["v"] != VERSION:
                     raise ValueError(f"this helper speaks version {VERSION} of the protocol, Regatta {message['v']}")
-                said = '"answer":' + json.dumps(self._answer(message), separators=(",", ":"), allow_nan=False)
+                answer = self._answer(message)
+                said = '"answer":' + json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
             except Exception as error:  # A benchmark that fails in one call goes on with the next.
                 traceback.print_exc()
-                said = '"error":' + json.dumps(_said(error))
+                said = '"error":' + json.dumps(_said(error), ensure_ascii=False)
             stdout.write(f'{{"v":{VERSION},"id":{message["id"]},{said}}}\n')
             stdout.flush()
 

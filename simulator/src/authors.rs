@@ -32,7 +32,7 @@ pub fn answer_seed(session: SessionSeed, simulation: &Simulation, model: &str) -
 
 impl Endpoint {
     /// Writes the model's answer to `call`.
-    pub(crate) fn write(
+    pub(crate) async fn write(
         &self,
         format: ChatFormat,
         headers: &HeaderMap,
@@ -44,10 +44,16 @@ impl Endpoint {
         let ChatCall { model, mut request, streaming, .. } = call;
         let (reply, session) = match author {
             Author::Suite(session, persona) => {
-                let suite = &self.suites[session.suite].suite;
+                let served = &self.suites[session.suite];
                 request.member.clone_from(&session.member);
                 let seed = answer_seed(session.seed, &self.simulation, &model);
-                let reply = suite.simulate(session.item, &session.setting, session.role, persona, seed, &request);
+                let Session { item, setting, role, .. } = &session;
+                let reply = {
+                    let _turn = served.turn().await;
+                    served.suite.try_simulate(*item, setting, *role, persona, seed, &request)
+                };
+                // Not worth a second try; and no reply, which would be kept in caches and scored.
+                let reply = reply.map_err(|error| ApiError::bad_request(None, error.to_string()))?;
                 (reply, Some(session))
             }
             Author::Said(session, reply) => (reply, session),

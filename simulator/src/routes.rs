@@ -110,7 +110,7 @@ impl Endpoint {
         };
         let body = expanded.body.as_deref().unwrap_or(body);
         let digest = request_digest(format.route(), headers, body);
-        match self.draft(format, headers, body, &digest) {
+        match self.draft(format, headers, body, &digest).await {
             Ok(draft) => self.deliver(Draft { keeping: expanded.keeping, ..draft }, &digest).await,
             Err(refusal) => Ok(self.refuse(refusal, format.dialect())),
         }
@@ -145,7 +145,7 @@ impl Endpoint {
     }
 
     /// Drafts the answer to a request.
-    pub(crate) fn draft(
+    pub(crate) async fn draft(
         &self,
         format: Format,
         headers: &HeaderMap,
@@ -154,7 +154,7 @@ impl Endpoint {
     ) -> Result<Draft, ApiError> {
         match format {
             Format::Embeddings => embeddings::draft(body),
-            Format::Chat(format) => self.write(format, headers, ChatCall::parse(format, body)?, digest),
+            Format::Chat(format) => self.write(format, headers, ChatCall::parse(format, body)?, digest).await,
         }
     }
 

@@ -1,12 +1,14 @@
 //! Finds the session of a request: the one that it names, or the one whose item recognises its messages.
 
 use std::collections::HashMap;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use regatta_benchmarks::{Persona, Simulated};
 use regatta_proto::{
     BenchmarkName, ChatMessage, ChatRequest, ChatRole, Digest, ItemIndex, MemberName, Role, SessionSeed, Setting,
 };
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::api_error::ApiError;
 use crate::identity::{BENCHMARK, ITEM, Identity, SETTING};
@@ -17,12 +19,21 @@ pub(crate) struct ServedSuite {
     pub(crate) default_setting: Option<Setting>,
     pub(crate) suite: Arc<dyn Simulated>,
     items: HashMap<String, ItemIndex>,
+    /// As many as calls of the suite that are answered at once; `None` where calls do not wait.
+    turns: Option<Semaphore>,
 }
 
 impl ServedSuite {
     pub(crate) fn new(SimulatedSuite { benchmark, default_setting, suite }: SimulatedSuite) -> Self {
         let items = (0..).map(ItemIndex).zip(suite.items()).map(|(index, item)| (item.id.to_string(), index)).collect();
-        Self { benchmark, default_setting, suite, items }
+        let turns = suite.calls_at_once().map(NonZeroUsize::get).map(Semaphore::new);
+        Self { benchmark, default_setting, suite, items, turns }
+    }
+
+    /// Waits until a call of the suite would be answered at once, so that requests occupy no threads while they wait.
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.turns.as_ref()?.acquire().await.ok()
     }
 }
 

@@ -207,6 +207,31 @@ async fn a_crash_costs_its_session_alone_and_the_report_quotes_standard_error() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_model_that_the_program_fails_to_play_is_never_scored_also_not_from_a_cache() {
+    if !has("python3") {
+        return;
+    }
+    let failing = Misbehaving::program(
+        "from regatta_benchmark import *\nclass B(Benchmark):\n    def load(self, data):\n        \
+         return [Item(id=f'item-{n}') for n in range(20)]\n    def next(self, item, setting, transcript):\n        \
+         return done() if transcript else ask(item.id)\n    def score(self, item, setting, transcript, verdicts):\n        \
+         return {'right': transcript[-1].text == 'yes'}\n    def simulate(self, item, setting, role, noise, seed, messages):\n        \
+         return [][0] if item.id == 'item-7' else 'yes'\nB().serve()\n",
+    );
+    let spec = failing.place.path().join("spec.yaml");
+    let cached = format!("{}cache: read_write\n", std::fs::read_to_string(&spec).unwrap());
+    std::fs::write(&spec, cached).unwrap();
+    for time in ["first", "again"] {
+        let (code, said, directory) = failing.run().await;
+        assert_eq!(code, Some(4), "{time}: {said}");
+        for line in results(&directory) {
+            let expected = if line["item"] == "item-7" { "not_measured" } else { "measured" };
+            assert_eq!(line["outcome"], expected, "{time}: {line}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_exception_costs_its_session_alone() {
     if has("python3") {
         let raising = Misbehaving::new("pass", "if item.id == 'item-7': [][0]");

@@ -168,6 +168,17 @@ with worlds.apart(item, [said(5)]) as world:
     assert world.call("add", {"n": 1}) == "106"
 assert told(worlds.after(item, [said(5)])) == ["105"]
 
+assert told(worlds.after(item, [Reply("agent", None, [{"id": "c", "name": "close", "arguments": "{}"}])])) == ["error: there is no tool close"]
+# Where a session stands is found without looking up each beginning of its calls.
+class Name(str):
+    hashed = 0
+    def __hash__(self):
+        Name.hashed += 1
+        return super().__hash__()
+many = Reply("agent", None, [{"id": f"c{n}", "name": Name("add"), "arguments": '{"n": 1}'} for n in range(300)])
+assert told(worlds.after(item, [many]))[-1] == "400" and told(worlds.after(item, [many, many]))[-1] == "700"
+assert Name.hashed <= 600, Name.hashed
+
 SERVER = """
 import json, sys
 def say(message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
@@ -303,7 +314,7 @@ fn the_helpers_of_the_examples_are_the_one_of_the_package() {
 
 /// Minutes: `scripts/wheel --test` is the whole of it; here it packs the binary of these tests.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start() {
+async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start_and_a_benchmark_of_ones_own() {
     if std::env::var_os("REGATTA_TEST_WHEEL").is_none() {
         skipped("a wheel", "set REGATTA_TEST_WHEEL to build and install one");
         return;
@@ -312,5 +323,7 @@ async fn a_wheel_is_installed_into_a_clean_environment_and_runs_the_quick_start(
     command.arg("--binary").arg(binary().unwrap()).arg("--test").current_dir(workspace());
     let output = finish(command).await.unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("Run('runs/first', complete)"), "{}", text(&output.stdout));
+    for told in ["Run('runs/first', complete)", "Run('runs/quiz', complete)", ", trial 0, item q"] {
+        assert!(text(&output.stdout).contains(told), "{told}: {}", text(&output.stdout));
+    }
 }

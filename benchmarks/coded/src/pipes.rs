@@ -68,13 +68,18 @@ impl Pipes {
         &self.heard[..self.line.unwrap_or(0)]
     }
 
-    /// Writes `line` and reads a line of at most `bytes_max` bytes, within `time`; [`Pipes::line`] has it.
-    pub(crate) fn exchange(&mut self, line: &[u8], time: Duration, bytes_max: usize) -> Result<(), Silence> {
-        let deadline = Instant::now() + time;
+    /// Forgets the line of the last exchange, and gives back the memory that a long one took: a process may be idle for long.
+    pub(crate) fn forget(&mut self) {
         if let Some(length) = self.line.take() {
             self.heard.drain(..=length);
             self.heard.shrink_to(CHUNK);
         }
+    }
+
+    /// Writes `line` and reads a line of at most `bytes_max` bytes, within `time`; [`Pipes::line`] has it.
+    pub(crate) fn exchange(&mut self, line: &[u8], time: Duration, bytes_max: usize) -> Result<(), Silence> {
+        let deadline = Instant::now() + time;
+        self.forget();
         // A program that waits for its next call has room for it, so that most lines are written without a look beforehand.
         let (mut unwritten, mut searched) = (self.hand(line)?, 0);
         loop {
@@ -215,6 +220,22 @@ mod tests {
         writes.write_all(said).unwrap();
         let (stdin, stdout, stderr) = (OwnedFd::from(stdin), OwnedFd::from(stdout), OwnedFd::from(stderr));
         (Pipes::new(stdin.into(), stdout.into(), stderr.into()).unwrap(), reads)
+    }
+
+    #[test]
+    fn a_long_line_leaves_no_memory_behind() {
+        let ((_reads, stdin), (stdout, mut writes), (stderr, _)) = (pipe().unwrap(), pipe().unwrap(), pipe().unwrap());
+        let (stdin, stdout, stderr) = (OwnedFd::from(stdin), OwnedFd::from(stdout), OwnedFd::from(stderr));
+        let mut pipes = Pipes::new(stdin.into(), stdout.into(), stderr.into()).unwrap();
+        std::thread::scope(|scope| {
+            // More than a pipe holds.
+            scope.spawn(move || writes.write_all(&[vec![b'x'; 1 << 20], b"\n".to_vec()].concat()).unwrap());
+            pipes.exchange(b"call\n", PATIENCE, 2 << 20).unwrap();
+        });
+        assert_eq!(pipes.line().len(), 1 << 20);
+        pipes.forget();
+        assert_eq!(pipes.line(), b"");
+        assert!(pipes.heard.capacity() <= CHUNK, "{}", pipes.heard.capacity());
     }
 
     proptest! {

@@ -23,7 +23,7 @@ const ENDING: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(2);
 /// Bytes that are quoted of a line that is not a valid answer.
 const QUOTED_MAX: usize = 120;
-/// Bytes of the last call's line whose memory is kept for the next one.
+/// Bytes of memory that are kept for the next call's line.
 const LINE_KEPT: usize = 64 << 10;
 /// Characters that are told of an error about an answer, which may quote any part of it.
 const PROBLEM_MAX: usize = 300;
@@ -56,7 +56,7 @@ pub(crate) struct Process {
     home: Home,
     /// Number of calls that were sent.
     pub(crate) calls: u64,
-    /// The last call's line, for its memory.
+    /// Empty between calls; kept for its memory.
     line: Vec<u8>,
     is_over: bool,
 }
@@ -109,16 +109,19 @@ impl Process {
     /// If no valid answer comes; the process cannot be used any more.
     pub(crate) fn ask(&mut self, json: &[u8], bounds: Bounds) -> Result<Said, String> {
         self.calls += 1;
+        write_line(&mut self.line, self.calls, json);
+        let exchanged = self.pipes.exchange(&self.line, bounds.time, bounds.bytes_max);
         self.line.clear();
         self.line.shrink_to(LINE_KEPT);
-        write_line(&mut self.line, self.calls, json);
-        match self.pipes.exchange(&self.line, bounds.time, bounds.bytes_max) {
+        let said = match exchanged {
             Ok(()) => said(self.pipes.line(), self.calls),
             Err(Silence::Closed) => Err(self.ended()),
             Err(Silence::Late) => Err(format!("no answer came within {} s", bounds.time.as_secs_f64())),
             Err(Silence::Flood) => Err(format!("its answer has more than {} bytes", bounds.bytes_max)),
             Err(Silence::Broken(error)) => Err(format!("its pipes broke: {error}")),
-        }
+        };
+        self.pipes.forget();
+        said
     }
 
     /// Waits for a process that has closed its output and describes how it ended.

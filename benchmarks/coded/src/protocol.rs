@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Version of the messages. A program answers with the version that it speaks; another one is refused.
 pub const VERSION: u32 = 1;
@@ -146,13 +147,15 @@ pub struct Score {
 }
 
 /// A world that a session has left behind.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct WorldOf {
     /// Seed that it was drawn by, in 0..2^32.
     pub seed: u32,
     /// State that `serve` gave.
-    pub snapshot: Value,
+    // As it was written, since whole numbers of other languages have any size.
+    #[cfg_attr(test, schemars(with = "Value"))]
+    pub snapshot: Box<RawValue>,
 }
 
 /// Replies of judges to a question.
@@ -255,7 +258,7 @@ pub(crate) struct Envelope<'a> {
     /// The answer of the function that was called.
     #[serde(borrow, default)]
     #[cfg_attr(test, schemars(with = "Option<Value>"))]
-    pub(crate) answer: Option<&'a serde_json::value::RawValue>,
+    pub(crate) answer: Option<&'a RawValue>,
 }
 
 /// An answer, by what was called.
@@ -438,7 +441,8 @@ pub struct Served {
     pub results: Vec<String>,
     /// The state, anything; where it was asked for.
     #[serde(default)]
-    pub snapshot: Value,
+    #[cfg_attr(test, schemars(with = "Value"))]
+    pub snapshot: Box<RawValue>,
 }
 impl Answer for Served {}
 

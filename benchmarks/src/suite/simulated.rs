@@ -4,6 +4,11 @@ use regatta_proto::{ChatRequest, ItemIndex, Reply, Role, SessionSeed, Setting};
 
 use crate::{Dataset, Persona};
 
+/// A reply of a simulated model that the benchmark failed to give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the benchmark failed to play this model; the log of this process says why")]
+pub struct Unplayed;
+
 /// Replies of simulated models, so that sessions run without any model. Optional: where a benchmark knows no replies, models say nothing and
 /// no request is recognised.
 pub trait Simulated: Dataset {
@@ -21,6 +26,22 @@ pub trait Simulated: Dataset {
     ) -> Reply {
         let _ = (item, setting, role, persona, seed, request);
         Reply::said("")
+    }
+
+    /// Returns the reply as [`simulate`](Self::simulate) does, for those who answer in a model's place.
+    ///
+    /// # Errors
+    /// When there is none because something of the benchmark failed, which has said why: no reply of a model stands for that.
+    fn try_simulate(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        role: Role,
+        persona: Persona,
+        seed: SessionSeed,
+        request: &ChatRequest,
+    ) -> Result<Reply, Unplayed> {
+        Ok(self.simulate(item, setting, role, persona, seed, request))
     }
 
     /// Finds the item whose session `request` belongs to, for callers that do not name it; the first one when several

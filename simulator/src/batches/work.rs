@@ -64,7 +64,8 @@ impl Endpoint {
             if position % LINES_A_TURN == LINES_A_TURN - 1 {
                 tokio::task::yield_now().await;
             }
-            let end = if is_cancelled { LineEnd::Cancelled } else { self.answer_line(work.format, &line, created) };
+            let end =
+                if is_cancelled { LineEnd::Cancelled } else { self.answer_line(work.format, &line, created).await };
             counts.add(&end);
             ends.push((line.custom_id, end));
         }
@@ -79,7 +80,7 @@ impl Endpoint {
     }
 
     /// Answers one request like a single one, at the price of a batch that was created at `created`.
-    fn answer_line(&self, format: Format, line: &Line, created: Timestamp) -> LineEnd {
+    async fn answer_line(&self, format: Format, line: &Line, created: Timestamp) -> LineEnd {
         let sending = Digest::of_parts([format.route().as_bytes(), line.custom_id.as_bytes(), &line.body]);
         let occurrence = self.seen.count(sending);
         let id = format!("{}-{occurrence}", &sending.to_string()[..24]);
@@ -90,7 +91,7 @@ impl Endpoint {
         };
         let headers = HeaderMap::new();
         let digest = request_digest(format.route(), &headers, &line.body);
-        let draft = match self.draft(format, &headers, &line.body, &digest) {
+        let draft = match self.draft(format, &headers, &line.body, &digest).await {
             Ok(draft) => draft,
             Err(refusal) => {
                 self.tally.refused();

@@ -33,4 +33,8 @@ mod streams;
 mod three_items;
 mod tool_calls;
 #[cfg(test)]
+mod turns;
+#[cfg(test)]
+mod unplayed;
+#[cfg(test)]
 mod worfbench;

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use regatta_benchmarks::{
     DataError, Dataset, Evaluation, Item, Metric, Persona, Picture, Pictures, Predictions, Score as ItemScore, Scores,
-    Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Verdicts, delegated,
+    Scoring, SelectError, Sessions, Simulated, Step, Table, Tables, Unplayed, Verdicts, delegated,
 };
 use regatta_coded::{
     Answer, Asked, Call, Event as Said, Failure, Next, Permissions, Persona as Player, Pool, Reply as Played, Score,
     Scored, Serve, Served, Simulate, Tabulate, Tabulated, TrialScore, Verdict as Known, WorldOf,
 };
 use regatta_proto::{
-    BenchmarkFailed, ChatMessage, ChatRequest, ChatRole, Digest, Evaluator, FileSet, Image, ItemId, ItemIndex,
+    BenchmarkFailed, ChatMessage, ChatRequest, ChatRole, Digest, Evaluator, Event, FileSet, Image, ItemId, ItemIndex,
     Question, Reply, Role, SessionSeed, Setting, Transcript, Verdict,
 };
 use serde_json::json;
@@ -33,6 +33,8 @@ use crate::setting::{Choice, chosen, grid};
 const ROUNDS_MAX: usize = 16;
 /// Most questions of a round.
 const QUESTIONS_MAX: usize = 1_000;
+/// Longest prompt for a judge, in bytes: several are sent to a worker in one message, of which brokers take few megabytes.
+const PROMPT_BYTES_MAX: usize = 1 << 20;
 /// Items whose first question is learned, to recognise their sessions by it.
 const RECOGNISED_MAX: usize = 100_000;
 /// Functions that a program may have, beside those that every program has.
@@ -54,7 +56,7 @@ pub(crate) struct CodedSuite {
     pool: Pool,
     /// Items by the first question of their sessions, in the default setting; learned when somebody asks.
     asked: OnceLock<HashMap<Digest, ItemIndex>>,
-    /// Items of which a simulated model could not be played: what was said instead must not become a score.
+    /// Items of which a simulated model could not be played.
     unplayed: Mutex<HashMap<ItemId, BenchmarkFailed>>,
 }
 
@@ -106,13 +108,17 @@ impl CodedSuite {
         self.pool.ask(call).map_err(failed)
     }
 
-    fn check_played(&self, item: &Item) -> Result<(), BenchmarkFailed> {
+    /// Fails a session with a call that has no answer, where a model could not be played: an external agent goes on after such a call.
+    fn check_played(&self, item: &Item, transcript: &Transcript) -> Result<(), BenchmarkFailed> {
+        if !transcript.events.iter().any(|event| matches!(event, Event::Failed(_))) {
+            return Ok(());
+        }
         let unplayed = self.unplayed.lock().unwrap_or_else(PoisonError::into_inner);
         unplayed.get(&item.id).map_or(Ok(()), |failed| Err(failed.clone()))
     }
 
     fn step(&self, item: &Item, choice: &Choice, transcript: &Transcript) -> Result<Step, BenchmarkFailed> {
-        self.check_played(item)?;
+        self.check_played(item, transcript)?;
         let transcript = replies(transcript);
         if transcript.len() > self.definition.limits.replies as usize {
             let most = self.definition.limits.replies;
@@ -169,7 +175,7 @@ impl CodedSuite {
         transcript: &Transcript,
         verdicts: &dyn Verdicts,
     ) -> Result<Scoring, BenchmarkFailed> {
-        self.check_played(item)?;
+        self.check_played(item, transcript)?;
         let (transcript, world) = self.served(item, choice, replies(transcript), true)?;
         let mut of = Score {
             item: item.id.to_string(),
@@ -194,6 +200,11 @@ impl CodedSuite {
                     scored.questions.len(),
                     scored.values.len()
                 );
+                return Err(wrong(&call, why));
+            }
+            if let Some(long) = scored.questions.iter().find(|prompt| prompt.len() > PROMPT_BYTES_MAX) {
+                let why =
+                    format!("asks judges with a prompt of {} bytes, at most {PROMPT_BYTES_MAX} are sent", long.len());
                 return Err(wrong(&call, why));
             }
             let is_new = |prompt: &&String| !of.verdicts.iter().any(|known| known.prompt == **prompt);
@@ -238,7 +249,8 @@ fn first_question(request: &ChatRequest) -> Option<Digest> {
 fn question(item: &Item, shown: Option<&ChatMessage>, prompt: &str) -> Question {
     Question::Judgement {
         kind: KIND.to_owned(),
-        about: vec![item.id.to_string()],
+        // Files of verdicts know questions by this alone, and a program may have several about an item. A job has the prompt once.
+        about: vec![item.id.to_string(), Digest::of(prompt.as_bytes()).to_string()],
         before: shown.into_iter().cloned().collect(),
         prompt: prompt.to_owned(),
         swapped: None,
@@ -399,9 +411,20 @@ impl Simulated for CodedSuite {
         seed: SessionSeed,
         request: &ChatRequest,
     ) -> Reply {
-        let nothing = || Reply::said("");
+        self.try_simulate(item, setting, role, persona, seed, request).unwrap_or_else(|_| Reply::said(""))
+    }
+
+    fn try_simulate(
+        &self,
+        item: ItemIndex,
+        setting: &Setting,
+        role: Role,
+        persona: Persona,
+        seed: SessionSeed,
+        request: &ChatRequest,
+    ) -> Result<Reply, Unplayed> {
         let (Some(of), Some(choice)) = (self.item(item).filter(|_| self.simulates), self.choice(setting)) else {
-            return nothing();
+            return Ok(Reply::said(""));
         };
         let call = Call::Simulate(Simulate {
             item: of.id.to_string(),
@@ -416,7 +439,7 @@ impl Simulated for CodedSuite {
             messages: messages_of(request, &self.images),
         });
         match self.ask::<Played>(&call) {
-            Ok(simulated) => reply(simulated),
+            Ok(simulated) => Ok(reply(simulated)),
             Err(failed) => {
                 tracing::error!(
                     reason = failed.why,
@@ -424,7 +447,7 @@ impl Simulated for CodedSuite {
                     "the benchmark's program failed to play a model"
                 );
                 self.unplayed.lock().unwrap_or_else(PoisonError::into_inner).insert(of.id.clone(), failed);
-                nothing()
+                Err(Unplayed)
             }
         }
     }

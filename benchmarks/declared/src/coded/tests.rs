@@ -6,10 +6,13 @@ mod worlds;
 use std::path::PathBuf;
 use std::process::Command;
 
-use regatta_benchmark_testing::{drive, drive_agent, drive_with, examples};
-use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite};
+use regatta_benchmark_testing::{answered, drive, drive_agent, drive_with, examples};
+use regatta_benchmarks::{Benchmark, Persona, RecordedVerdicts, Scoring, Step, Suite, Unplayed, Verdicts};
 use regatta_coded::Permissions;
-use regatta_proto::{ChatRequest, Evaluator, FileSet, ItemIndex, Question, Reply, Role, Setting, Transcript, Verdict};
+use regatta_proto::{
+    ChatMessage, ChatRequest, ChatRole, Evaluator, Event, FailedCall, FileSet, ItemIndex, Question, Reply, Role,
+    Sampling, SessionSeed, Setting, Transcript, Verdict,
+};
 
 use crate::Declared;
 use crate::definition::FILE;
@@ -299,6 +302,59 @@ fn judges_are_shown_images_of_the_folder_before_what_a_program_asks_them() {
         let Scoring::Failed(failed) = scoring(score) else { panic!("{score}") };
         assert!(failed.why.contains(expected), "{}", failed.why);
     }
+}
+
+#[test]
+fn a_prompt_for_judges_that_is_too_long_for_a_message_costs_its_session() {
+    let scoring = |bytes: usize| {
+        let score = format!(r#"{{"questions": ["{}"]}}"#, "x".repeat(bytes));
+        let suite = DECLARED.load(&of(YAML, &[("score", score.as_str())])).unwrap();
+        let setting = suite.declared_settings().remove(0);
+        scoring(&*suite, ItemIndex(0), &setting, &Transcript::of_recorded(Some("x")))
+    };
+    assert!(matches!(scoring(1 << 20), Scoring::Needs(_)));
+    let Scoring::Failed(failed) = scoring((1 << 20) + 1) else { panic!() };
+    assert!(
+        failed.why.ends_with("asks judges with a prompt of 1048577 bytes, at most 1048576 are sent"),
+        "{}",
+        failed.why
+    );
+}
+
+#[test]
+fn questions_about_one_item_are_told_apart_in_files_of_verdicts() {
+    let score = r#"{"questions": ["Is it right?", "Is it kind?"]}"#;
+    let suite = DECLARED.load(&of(YAML, &[("score", score)])).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let session = Transcript::of_recorded(Some("x"));
+    let Scoring::Needs(questions) = scoring(&*suite, ItemIndex(0), &setting, &session) else { panic!() };
+    let line = |question: &Question, reply: &str| {
+        let Question::Judgement { kind, about, .. } = question else { panic!() };
+        serde_json::json!({"kind": kind, "about": about, "responses": [reply]}).to_string()
+    };
+    let lines = [line(&questions[0], "yes"), line(&questions[1], "no")].join("\n");
+    let recorded = RecordedVerdicts::read("verdicts.jsonl", lines.as_bytes()).unwrap();
+    for (question, reply) in questions.iter().zip(["yes", "no"]) {
+        let expected = Verdict::Replies { replies: vec![reply.to_owned()] };
+        assert_eq!(recorded.answer(question), Some(expected), "{question:?}");
+    }
+}
+
+#[test]
+fn no_reply_stands_for_a_model_that_a_program_fails_to_play_and_sessions_of_other_models_go_on() {
+    let load = r#"{"items": [{"id": "a"}], "functions": ["simulate"]}"#;
+    let suite = DECLARED.load(&of(YAML, &[("load", load), ("next", r#"{"done": true}"#)])).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let request = ChatRequest::new(vec![ChatMessage::new(ChatRole::User, "x")], Sampling::default());
+    let played = suite.try_simulate(ItemIndex(0), &setting, Role::Agent, Persona::Oracle, SessionSeed(1), &request);
+    assert_eq!(played, Err(Unplayed));
+    let call = answered(Role::Agent, request, Reply::said("yes"));
+    let next = |events: Vec<Event>| suite.next(ItemIndex(0), &setting, &Transcript { events });
+    assert!(matches!(next(vec![call.clone()]), Step::Done));
+    let (role, model) = (Role::Agent, "sim/oracle".parse().unwrap());
+    let refused = FailedCall { role, attempt: 1, model, tries: Vec::new(), request: None, asked: None };
+    let Step::Failed(failed) = next(vec![Event::Failed(refused), call]) else { panic!() };
+    assert!(failed.why.starts_with("simulate of item a in default: "), "an agent went on: {}", failed.why);
 }
 
 #[test]

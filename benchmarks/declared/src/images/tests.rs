@@ -200,7 +200,7 @@ fn a_judge_sees_the_images_that_its_scorer_names_before_its_prompt() {
     let png = Image::of(Bytes::from_static(PNG)).unwrap();
     let before = shown(0);
     assert_eq!(before.len(), 1);
-    assert_eq!(before[0].images, std::slice::from_ref(&png));
+    assert_eq!((&*before[0].content, &before[0].images[..]), ("", std::slice::from_ref(&png)));
     assert!(shown(1).is_empty(), "a record without images has none for its judge");
     assert_eq!(suite.image(&png.digest).unwrap().base64(), png.base64(), "workers have its bytes from the data set");
     assert!(suite.image(&Digest::of(GIF)).is_none());

@@ -14,8 +14,6 @@ const REPLIES_MAX: u8 = 5;
 const BEGINNING: &str = "You grade one answer.\n\n";
 /// Comes before the grades in every prompt.
 const GRADES: &str = "where X is one of: ";
-/// Text of the message that shows a judge images, since not every provider takes one without a text.
-const SHOWN: &str = "These are the images that the question is about.";
 /// Share of the words that the answer and the reference must have in common for a simulated judge to give the best grade.
 const ALIKE: f64 = 0.5;
 
@@ -39,9 +37,9 @@ pub(crate) struct Subject {
     pub(super) shown: Option<ChatMessage>,
 }
 
-/// The message that shows `images`; `None` where there are none.
+/// The message that shows `images`, which are sent in one with the prompt; `None` where there are none.
 pub(crate) fn shown(images: Vec<Image>) -> Option<ChatMessage> {
-    (!images.is_empty()).then(|| ChatMessage { images, ..ChatMessage::new(ChatRole::User, SHOWN) })
+    (!images.is_empty()).then(|| ChatMessage { images, ..ChatMessage::new(ChatRole::User, "") })
 }
 
 impl Grades {

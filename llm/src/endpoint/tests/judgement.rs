@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use regatta_proto::{AccountId, CostSum, Digest, Money, Question, Reasoning, Thinking, Verdict};
+use regatta_proto::{AccountId, CostSum, Digest, Image, Money, Question, Reasoning, Thinking, Verdict};
 use serde_json::{Value, json};
 
 use super::*;
@@ -104,6 +104,26 @@ async fn the_prompt_is_the_last_message_after_the_conversation_that_the_question
     ]);
     for seen in server.seen() {
         assert_eq!(serde_json::from_str::<Value>(&seen.body).unwrap()["messages"], expected);
+    }
+}
+
+#[tokio::test]
+async fn images_without_a_text_before_the_prompt_are_sent_in_one_message_with_it() {
+    let server = talking(&["yes"]).await;
+    let bench = open(&spec(&server));
+    let image = Image::of_base64("iVBORw0KGgo=").unwrap();
+    for (text, messages) in [("", 1), ("Look.", 2)] {
+        let AskedQuestion { mut question, .. } = judgement("Was all done?", 1);
+        if let Question::Judgement { before, .. } = &mut question {
+            *before = vec![ChatMessage { images: vec![image.clone()], ..ChatMessage::new(ChatRole::User, text) }];
+        }
+        let asked = [AskedQuestion { digest: question.digest(), question }];
+        assert_eq!(replies(&answer_by(&bench, &judge(), &asked).await), [["yes"]]);
+        let sent: Value = serde_json::from_str(&server.seen().last().unwrap().body).unwrap();
+        let sent = sent["messages"].as_array().unwrap();
+        assert_eq!(sent.len(), messages);
+        let last = if text.is_empty() { &sent[0]["content"][1]["text"] } else { &sent[1]["content"] };
+        assert_eq!(*last, "Was all done?");
     }
 }
 

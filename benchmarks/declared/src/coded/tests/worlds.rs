@@ -1,6 +1,5 @@
 //! Worlds that programs serve: in Python and JavaScript alike, and those that do not fit their sessions.
 
-use regatta_benchmark_testing::answered;
 use regatta_proto::ToolCall;
 use serde_json::json;
 
@@ -124,6 +123,53 @@ fn a_program_in_javascript_serves_the_tools_of_a_sessions_world() {
     if has("node") {
         is_a_world_of_its_session(&in_language("node", "b.mjs", JAVASCRIPT, "anagrams/regatta_benchmark.mjs"));
     }
+}
+
+/// Calls a function of a world that is none of its tools, and one with half a character in its arguments.
+fn is_called_as_its_tools_say(files: &FileSet) {
+    let suite = DECLARED.load(files).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let mut asked: Vec<ChatRequest> = Vec::new();
+    drive_with(&*suite, ItemIndex(0), &setting, |_, request| {
+        asked.push(request.clone());
+        match asked.len() {
+            1 => calls(&[("snapshot", "{}"), ("press", r#"{"text":"a\ud83d\u00e9"}"#)]),
+            _ => Reply::said("Pressed."),
+        }
+    });
+    let told: Vec<&str> =
+        asked[1].messages.iter().filter(|one| one.tool_call_id.is_some()).map(|one| &*one.content).collect();
+    assert_eq!(told, ["error: there is no tool snapshot", "a?é"]);
+}
+
+#[test]
+fn a_world_is_called_by_the_names_of_its_tools_alone_and_whatever_a_model_wrote_is_answered() {
+    if has("python3") {
+        let listed =
+            PYTHON.replace(r#"{"agent": [tool("press", "")], "user": [tool("look", "")]}"#, r#"[tool("press", "")]"#);
+        let echoing = listed.replace("return \"pressed\"", "return arguments[\"text\"]");
+        is_called_as_its_tools_say(&in_language("python3", "b.py", &echoing, "router/regatta_benchmark.py"));
+    }
+    if has("node") {
+        let listed = JAVASCRIPT.replace("{ agent: [tool(\"press\")], user: [tool(\"look\")] }", "[tool(\"press\")]");
+        let echoing = listed.replace("async () => {\n        if", "async (name, { text }) => {\n        if");
+        let echoing = echoing.replace("return \"pressed\"", "return text");
+        is_called_as_its_tools_say(&in_language("node", "b.mjs", &echoing, "anagrams/regatta_benchmark.mjs"));
+    }
+}
+
+#[test]
+fn a_snapshot_is_given_to_whoever_scores_as_the_world_wrote_it() {
+    if !has("python3") {
+        return;
+    }
+    let large = PYTHON
+        .replace("{\"presses\": self.presses}", "{\"presses\": self.presses, \"large\": 2**64 + 1}")
+        .replace("world.snapshot[\"presses\"]", "world.snapshot[\"large\"] == 2**64 + 1");
+    let suite = DECLARED.load(&in_language("python3", "b.py", &large, "router/regatta_benchmark.py")).unwrap();
+    let setting = suite.declared_settings().remove(0);
+    let session = drive_with(&*suite, ItemIndex(0), &setting, |_, _| Reply::said("Pressed."));
+    assert_eq!(value(&*suite, ItemIndex(0), &setting, &session, "right"), 1.0);
 }
 
 #[test]
