@@ -3,27 +3,20 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use regatta_backends::{
-    Blobs, Created, Ledger, NewCell, NewShard, NewSweep, RecordState, Recorded, SessionRecord, TranscriptRef,
-};
+use regatta_backends::{Created, Ledger, NewShard, NewSweep, RecordState, Recorded, SessionRecord, TranscriptRef};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
-    Attempt, Cause, Cell, CellIndex, CostSum, EndpointKind, EndpointSpec, FileSet, Flags, ItemIndex, ManualClock,
-    ModelRef, ModelSpec, Money, Outcome, SessionKey, ShardIndex, SweepLock, SweepState, Usage,
+    Attempt, Cause, Cell, CellIndex, CostSum, EndpointKind, EndpointSpec, ItemIndex, ManualClock, ModelRef, ModelSpec,
+    Money, Outcome, SessionKey, ShardIndex, SweepLock, SweepState, Usage,
 };
 use regatta_report::DOCUMENTS;
-use regatta_worfbench::WorfBench;
+use regatta_stage::{Folder, miniature, new_sweep};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 use super::finish;
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
-}
-
-fn miniature() -> FileSet {
-    regatta_benchmark_testing::miniature(&WorfBench)
 }
 
 /// Two items each of two tasks, two trials, evaluated with `official`.
@@ -69,32 +62,22 @@ fn scores(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: &Outcome) -> Val
 }
 
 fn record(sweep: &Sweep, cell: &Cell, item: ItemIndex, outcome: Outcome) -> SessionRecord {
-    let about = sweep.item(cell, item).unwrap();
+    let key = SessionKey { sweep: sweep.id.clone(), cell: cell.index, item };
+    let attempt = Attempt {
+        worker: "w1".parse().unwrap(),
+        started_at: at(1),
+        ended_at: at(2),
+        ..regatta_stage::attempt(&format!("w1-{}-{item}", cell.index), 1)
+    };
+    let state = RecordState::Settled { scores: scores(sweep, cell, item, &outcome) };
     SessionRecord {
-        key: SessionKey { sweep: sweep.id.clone(), cell: cell.index, item },
-        item_id: about.id.clone(),
-        task: about.task.to_string(),
-        attempt: Attempt {
-            id: format!("w1-{}-{item}", cell.index).parse().unwrap(),
-            number: 1,
-            worker: "w1".parse().unwrap(),
-            started_at: at(1),
-            ended_at: at(2),
-        },
-        state: RecordState::Settled { scores: scores(sweep, cell, item, &outcome) },
         outcome,
         usage: Usage { input: 1000, output: 200, ..Usage::default() },
         cost: CostSum { known: Money(900_000), unknown_calls: 0 },
-        maybe_spent: Money::ZERO,
-        calls: 1,
-        cached_calls: 0,
-        retries: 0,
         latency_us: 20_000,
         served: vec![format!("{} (simulated)", cell.model.model)],
-        flags: Flags::NONE,
-        agent_end: None,
-        call_sums: BTreeMap::new(),
         transcript: TranscriptRef { segment: "transcripts/0123456789abcdef.jsonl.zst".to_owned(), line: item.0 },
+        ..regatta_stage::record(sweep, key, attempt, state)
     }
 }
 
@@ -120,36 +103,22 @@ struct Settled {
     ledger: Ledger,
     catalog: Catalog,
     sweep: std::sync::Arc<Sweep>,
-    folder: TempDir,
+    folder: Folder,
 }
 
 impl Settled {
     async fn new(lock: SweepLock, outcome: &Outcomes) -> Self {
-        let folder = TempDir::new().unwrap();
-        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
-        let catalog = Catalog::new(
-            Blobs::directory(folder.path().join("blobs")).unwrap(),
-            regatta_benchmarks::Registry::new(&[&WorfBench]),
-        );
+        let folder = Folder::make();
+        let (ledger, catalog) = (folder.ledger().await, folder.catalog());
         store_dataset(catalog.blobs(), &miniature()).await.unwrap();
         let sweep = catalog.store(&lock).await.unwrap();
         let new = NewSweep {
-            owner: None,
-            quota: regatta_backends::Quota::default(),
-            inputs: std::collections::BTreeSet::new(),
-            id: sweep.id.clone(),
-            name: lock.name.to_string(),
-            lock: sweep.digest,
             budget: lock.budget_usd.and_then(Money::from_dollars),
             created_at: at(0),
-            cells: sweep
-                .cells()
-                .iter()
-                .map(|cell| NewCell { cell: cell.clone(), items: 4, queue: "q".into() })
-                .collect(),
             shards: (0..sweep.cells().len() as u32)
                 .map(|n| NewShard { index: ShardIndex(n), cell: CellIndex(n), first: 0, count: 4 })
                 .collect(),
+            ..new_sweep(&sweep, "q")
         };
         assert_eq!(ledger.create_sweep(new).await.unwrap(), Created::New);
         for cell in sweep.cells() {
