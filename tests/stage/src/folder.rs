@@ -14,9 +14,6 @@ pub struct Folder(TempDir);
 
 impl Folder {
     /// An empty folder.
-    ///
-    /// # Panics
-    /// If there can be none.
     #[must_use]
     pub fn make() -> Self {
         Self(tempfile::tempdir().unwrap())
@@ -35,9 +32,6 @@ impl Folder {
     }
 
     /// The blobs, as each process opens them for itself.
-    ///
-    /// # Panics
-    /// If they cannot be opened.
     #[must_use]
     pub fn blobs(&self) -> Blobs {
         Blobs::directory(self.blob_folder()).unwrap()
@@ -50,17 +44,11 @@ impl Folder {
     }
 
     /// The ledger.
-    ///
-    /// # Panics
-    /// If it cannot be opened.
     pub async fn ledger(&self) -> Ledger {
         Ledger::sqlite(self.ledger_file()).await.unwrap()
     }
 
     /// Does to the ledger what no call of it does.
-    ///
-    /// # Panics
-    /// If `sql` fails.
     pub fn run_sql(&self, sql: &str) {
         rusqlite::Connection::open(self.ledger_file()).unwrap().execute_batch(sql).unwrap();
     }

@@ -7,9 +7,6 @@ use regatta_proto::{Job, SessionJob};
 use crate::within;
 
 /// The queue of the sweep's first endpoint, which is the only one of most tests.
-///
-/// # Panics
-/// If the sweep has no endpoint.
 #[must_use]
 pub fn queue_of(sweep: &Sweep) -> String {
     let (name, endpoint) = sweep.lock.endpoints.first_key_value().unwrap();
@@ -17,9 +14,6 @@ pub fn queue_of(sweep: &Sweep) -> String {
 }
 
 /// Takes the next `count` jobs of the queue `name`, each with the number of its deliveries before.
-///
-/// # Panics
-/// If they do not come in time.
 pub async fn take_jobs(queue: &Queue, name: &str, count: usize) -> Vec<(Job, u32)> {
     let mut consumer = queue.consume_jobs(name, count as u32).await.unwrap();
     let mut jobs = Vec::new();
@@ -32,9 +26,6 @@ pub async fn take_jobs(queue: &Queue, name: &str, count: usize) -> Vec<(Job, u32
 }
 
 /// The session that is asked for.
-///
-/// # Panics
-/// If `job` asks for something else.
 #[must_use]
 pub fn session_of(job: Job) -> SessionJob {
     match job {

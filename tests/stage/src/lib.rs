@@ -1,5 +1,6 @@
 //! Common parts of the stages on which coordinator, worker and scorer are tested one by one, over stores in memory and in a folder. Each role's
-//! tests have a stage of their own with what only they know: the role's process, and those that they play themselves.
+//! tests have a stage of their own with what only they know: the role's process, and those that they play themselves. A function panics where a
+//! test cannot go on.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,9 +39,6 @@ pub fn miniature() -> FileSet {
 }
 
 /// The output of `future`.
-///
-/// # Panics
-/// If a test must not wait for it any longer.
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
 }

@@ -11,9 +11,6 @@ use regatta_proto::{
 };
 
 /// A benchmark of which `items` are run in one setting. Sessions have no role but the agent's, and no judge.
-///
-/// # Panics
-/// If `setting` cannot be the name of one.
 #[must_use]
 pub fn benchmark_lock(dataset: Digest, setting: &str, items: u32) -> BenchmarkLock {
     let setting: Setting = setting.parse().unwrap();
@@ -36,9 +33,6 @@ pub fn benchmark_lock(dataset: Digest, setting: &str, items: u32) -> BenchmarkLo
 }
 
 /// The sweep `s` of one trial over the benchmark `name`. Prices are the spec's, or unknown.
-///
-/// # Panics
-/// If `name` cannot be the name of a benchmark.
 #[must_use]
 pub fn lock(
     name: &str,

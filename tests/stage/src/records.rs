@@ -8,9 +8,6 @@ use regatta_catalog::Sweep;
 use regatta_proto::{Attempt, CostSum, Flags, Money, Outcome, SessionKey, Usage};
 
 /// An attempt of the worker `w` that began and ended in 1970.
-///
-/// # Panics
-/// If `id` cannot be the id of one.
 #[must_use]
 pub fn attempt(id: &str, number: u32) -> Attempt {
     Attempt {
@@ -23,9 +20,6 @@ pub fn attempt(id: &str, number: u32) -> Attempt {
 }
 
 /// A session that `attempt` measured in one call, which cost nothing. There is no transcript.
-///
-/// # Panics
-/// If `sweep` does not have it.
 #[must_use]
 pub fn record(sweep: &Sweep, key: SessionKey, attempt: Attempt, state: RecordState) -> SessionRecord {
     let item = sweep.item(sweep.cell(key.cell).unwrap(), key.item).unwrap();

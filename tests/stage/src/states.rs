@@ -5,17 +5,11 @@ use regatta_backends::Ledger;
 use regatta_proto::{SweepId, SweepState};
 
 /// State of a sweep.
-///
-/// # Panics
-/// If the ledger does not have it.
 pub async fn state(ledger: &Ledger, sweep: &SweepId) -> SweepState {
     ledger.sweep(sweep).await.unwrap().unwrap().state
 }
 
 /// Moves a sweep on, by way of `tabulating` where it has to go there. `false` if it was not in the state `from`.
-///
-/// # Panics
-/// If the ledger fails.
 pub async fn transition(ledger: &Ledger, sweep: &SweepId, from: SweepState, to: SweepState, at: Timestamp) -> bool {
     if from.may_become(to) {
         return ledger.transition(sweep, &[from], to, at).await.unwrap();
