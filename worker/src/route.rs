@@ -215,7 +215,7 @@ impl Line {
     ) -> Left {
         let shared = &self.shared;
         let mut number = job.attempt.saturating_add(redeliveries);
-        let sweep = match self.from_checkpoint(&mut job, &mut open, &mut number, bytes.0).await {
+        let sweep = match self.go_on(&mut job, &mut open, &mut number, bytes.0).await {
             Ok(sweep) => Ok(sweep),
             Err(Some(ended)) => Err(ended),
             Err(None) => return Left::ToOthers(None),
@@ -302,7 +302,7 @@ impl Line {
 
     /// The sweep of `job`, which goes on from its last checkpoint, as a later attempt if need be. An error is how the session ends, or nothing
     /// where that attempt cannot be named.
-    async fn from_checkpoint<'l>(
+    async fn go_on<'l>(
         &'l self,
         job: &mut SessionJob,
         open: &mut OpenGuard<'l>,
