@@ -297,9 +297,7 @@ async fn status(
     Extension(principal): Extension<Principal>,
     Path(id): Path<SweepId>,
 ) -> Result<Response, Response> {
-    let turn = turns.answer(&principal.owner).await?;
-    let status = coordinator.status(&id).await.map_err(IntoResponse::into_response)?;
-    Ok(content::send_json(&status, turn))
+    content::answer(turns.answer(&principal.owner), coordinator.status(&id)).await
 }
 
 async fn scores(
@@ -308,9 +306,7 @@ async fn scores(
     Extension(principal): Extension<Principal>,
     Path(id): Path<SweepId>,
 ) -> Result<Response, Response> {
-    let turn = turns.answer(&principal.owner).await?;
-    let scores = coordinator.so_far(&id).await.map_err(IntoResponse::into_response)?;
-    Ok(content::send_json(&scores, turn))
+    content::answer(turns.answer(&principal.owner), coordinator.so_far(&id)).await
 }
 
 async fn doctor(
@@ -318,9 +314,7 @@ async fn doctor(
     State(turns): State<Turns>,
     Extension(principal): Extension<Principal>,
 ) -> Result<Response, Response> {
-    let turn = turns.diagnosis(&principal.owner).await?;
-    let diagnosis = coordinator.diagnose().await.map_err(IntoResponse::into_response)?;
-    Ok(content::send_json(&diagnosis, turn))
+    content::answer(turns.diagnosis(&principal.owner), coordinator.diagnose()).await
 }
 
 /// Fails unless `principal` may change what belongs to `owner`.

@@ -53,6 +53,8 @@ impl CoordinatorMetrics {
         }
         let gauge = |name: &str, help: &str| registered(registry, IntGauge::new(name, help)?);
         let counter = |name: &str, help: &str| registered(registry, IntCounter::new(name, help)?);
+        let gauges = |options: Opts, labels: &[&str]| registered(registry, GaugeVec::new(options, labels)?);
+        let counters = |options: Opts, labels: &[&str]| registered(registry, IntCounterVec::new(options, labels)?);
         let metrics = Self {
             sweeps_running: gauge("regatta_coordinator_sweeps_running", "Sweeps that are running.")?,
             window: registered(
@@ -66,37 +68,22 @@ impl CoordinatorMetrics {
                 )?,
             )?,
             dispatched: counter("regatta_coordinator_dispatched_total", "Sessions dispatched by this process.")?,
-            forecast: registered(
-                registry,
-                GaugeVec::new(
-                    Opts::new(
-                        "regatta_coordinator_forecast_dollars",
-                        "Forecast cost of running sweeps at their end; `low` alone while a model or a judge was not asked enough.",
-                    ),
-                    &["sweep", "bound"],
-                )?,
+            forecast: gauges(
+                Opts::new(
+                    "regatta_coordinator_forecast_dollars",
+                    "Forecast cost of running sweeps at their end; `low` alone while a model or a judge was not asked enough.",
+                ),
+                &["sweep", "bound"],
             )?,
-            budget_left: registered(
-                registry,
-                GaugeVec::new(
-                    Opts::new(
-                        "regatta_coordinator_budget_left_dollars",
-                        "What is left of the budgets of running sweeps.",
-                    ),
-                    &["sweep"],
-                )?,
+            budget_left: gauges(
+                Opts::new("regatta_coordinator_budget_left_dollars", "What is left of the budgets of running sweeps."),
+                &["sweep"],
             )?,
             leads: gauge(
                 "regatta_coordinator_leads",
                 "1 while this process leads, else 0; the sum over all coordinators is 1, or 0 between two leaders.",
             )?,
-            budget: registered(
-                registry,
-                GaugeVec::new(
-                    Opts::new("regatta_coordinator_budget_dollars", "Budgets of running sweeps."),
-                    &["sweep"],
-                )?,
-            )?,
+            budget: gauges(Opts::new("regatta_coordinator_budget_dollars", "Budgets of running sweeps."), &["sweep"])?,
             reports_waiting: gauge(
                 "regatta_coordinator_reports_waiting",
                 "Reports that wait for a scorer; every coordinator counts them.",
@@ -117,35 +104,26 @@ impl CoordinatorMetrics {
                 "regatta_coordinator_reconciled_total",
                 "Times that lost or doubtful jobs were dispatched again.",
             )?,
-            schedule_ticks: registered(
-                registry,
-                IntCounterVec::new(
-                    Opts::new(
-                        "regatta_coordinator_schedule_ticks_total",
-                        "Ticks of schedules by what became of them: `started`, `ended`, `missed`, `refused`.",
-                    ),
-                    &["schedule", "result"],
-                )?,
+            schedule_ticks: counters(
+                Opts::new(
+                    "regatta_coordinator_schedule_ticks_total",
+                    "Ticks of schedules by what became of them: `started`, `ended`, `missed`, `refused`.",
+                ),
+                &["schedule", "result"],
             )?,
-            schedule_waits: registered(
-                registry,
-                GaugeVec::new(
-                    Opts::new(
-                        "regatta_coordinator_schedule_waits_seconds",
-                        "Age of the oldest tick of a schedule that waits for its turn; 0 where none waits.",
-                    ),
-                    &["schedule"],
-                )?,
+            schedule_waits: gauges(
+                Opts::new(
+                    "regatta_coordinator_schedule_waits_seconds",
+                    "Age of the oldest tick of a schedule that waits for its turn; 0 where none waits.",
+                ),
+                &["schedule"],
             )?,
-            notices: registered(
-                registry,
-                IntCounterVec::new(
-                    Opts::new(
-                        "regatta_coordinator_notices_total",
-                        "Tries to send notices about schedules by result: `sent`, `failed` (tried again), `given_up`.",
-                    ),
-                    &["result"],
-                )?,
+            notices: counters(
+                Opts::new(
+                    "regatta_coordinator_notices_total",
+                    "Tries to send notices about schedules by result: `sent`, `failed` (tried again), `given_up`.",
+                ),
+                &["result"],
             )?,
             failed_ticks: counter(
                 "regatta_coordinator_failed_ticks_total",

@@ -3,21 +3,24 @@
 mod cast;
 mod listed;
 mod meant;
+mod priced;
 
 use futures::future::BoxFuture;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use regatta_benchmarks::{
-    Benchmark, SelectError, Tables, canary_items, default_setting, listed_items, select_items, with_canaries,
+    Benchmark, SelectError, Suite, Tables, canary_items, default_setting, listed_items, select_items, with_canaries,
 };
 use regatta_catalog::{Catalog, CatalogError, decidable};
 use regatta_deciding::Rules;
 use regatta_proto::{
     BenchmarkLock, BenchmarkName, BenchmarkSpec, DecideLock, Digest, EndpointKind, EndpointName, EndpointSpec,
-    Evaluator, Judge, Limit, ModelRef, ModelSpec, Panel, Setting, SpecError, SweepLock, SweepSpec, check_spec,
+    Evaluator, Limit, Setting, SpecError, SweepLock, SweepSpec, check_spec,
 };
 
 use self::meant::meant;
+use self::priced::Prices;
 use crate::admission::check_grid;
 use crate::pricing::Pricing;
 
@@ -49,11 +52,6 @@ fn field<T>(field: impl Into<String>, problem: impl Into<String>) -> Result<T, P
     Err(PlanError::Field { field: field.into(), problem: problem.into() })
 }
 
-fn unpriced<T>(place: String, key: &str, model: &ModelRef, pricing: Pricing<'_>) -> Result<T, PlanError> {
-    let advice = pricing.advice(key);
-    field(place, format!("the price of {model} is unknown, so budget_usd cannot be kept; {advice}"))
-}
-
 /// Resolves `spec`. `datasets` are the digests of the stored data sets, `recorded` those of the stored verdict files.
 ///
 /// # Errors
@@ -69,89 +67,19 @@ pub fn plan<'a>(
         // Nights have specs of long ago.
         check_spec(&spec)?;
         let openai = EndpointSpec::of_kind(EndpointKind::Openai);
-        let endpoint = |model: &ModelRef| spec.endpoints.get(&model.endpoint).unwrap_or(&openai);
+        let prices = Prices { spec: &spec, pricing, unlisted: &openai };
         let mut benchmarks = BTreeMap::new();
         for (name, wanted) in &spec.benchmarks {
-            let place = format!("benchmarks.{name}");
             let mut locked = plan_benchmark(name, wanted, &spec, datasets, catalog).await?;
-            let must_know = spec.budget_usd.is_some();
-            let price = |model: &ModelSpec| pricing.of(endpoint(&model.id), model).0;
-            for (role, model) in locked.roles.iter_mut() {
-                model.price = price(model);
-                if must_know && model.price.is_none() {
-                    return unpriced(format!("{place}.roles.{role}"), "price", &model.id, pricing);
-                }
-            }
-            for (cast, members) in &mut locked.casts {
-                for (member, model) in members {
-                    model.price = price(model);
-                    if must_know && model.price.is_none() {
-                        return unpriced(format!("{place}.casts.{cast}.{member}"), "price", &model.id, pricing);
-                    }
-                }
-            }
-            let price_panel = |place: &str, panel: &mut Panel| {
-                for (position, member) in panel.panel.iter_mut().enumerate() {
-                    member.price = price(member);
-                    if must_know && member.price.is_none() {
-                        return unpriced(format!("{place}.panel[{position}]"), "price", &member.id, pricing);
-                    }
-                }
-                Ok(())
-            };
-            match &mut locked.judge {
-                Some(Judge::Panel(panel)) => price_panel(&format!("{place}.judge"), panel)?,
-                Some(judge) => {
-                    let mut model = judge.members().remove(0);
-                    let said = wanted.judge_price.clone().or_else(|| model.price.clone());
-                    locked.judge_price = price(&ModelSpec { price: said, ..model.clone() });
-                    if must_know && locked.judge_price.is_none() {
-                        return unpriced(format!("{place}.judge_price"), "judge_price", &model.id, pricing);
-                    }
-                    // Said once.
-                    model.price = None;
-                    *judge = Judge::of(model);
-                }
-                None => {}
-            }
-            let audit_place = format!("{place}.audit.judge");
-            match locked.audit.as_mut().map(|audit| &mut audit.judge) {
-                Some(Judge::Panel(panel)) => price_panel(&audit_place, panel)?,
-                Some(judge) => {
-                    let mut model = judge.members().remove(0);
-                    model.price = price(&model);
-                    if must_know && model.price.is_none() {
-                        return unpriced(audit_place, "price", &model.id, pricing);
-                    }
-                    *judge = Judge::of(model);
-                }
-                None => {}
-            }
-            cast::check_lanes(name, &locked, &*load(catalog, name, &locked.dataset).await?, &spec)?;
-            if let Some(decide) = &spec.decide {
-                let suite = load(catalog, name, &locked.dataset).await?;
-                for setting in &locked.settings {
-                    let found = decidable(&*suite, &locked, setting, decide.metric.as_deref());
-                    found.map_err(|error| PlanError::Field {
-                        field: "decide.metric".to_owned(),
-                        problem: format!("of {name}: {error}"),
-                    })?;
-                }
-            }
+            prices.write(&format!("benchmarks.{name}"), wanted, &mut locked)?;
+            let suite = load(catalog, name, &locked.dataset).await?;
+            cast::check_lanes(name, &locked, &*suite, &spec)?;
+            check_question(name, &locked, &*suite, &spec)?;
             benchmarks.insert(name.clone(), locked);
         }
         let trials_max = spec.decide.as_ref().map_or(spec.trials, |decide| decide.trials_max(spec.trials));
         check_grid(benchmarks.values(), spec.models.len(), trials_max)?;
-        let mut models = spec.models.clone();
-        let mut price_sources = Vec::new();
-        for (position, model) in models.iter_mut().enumerate() {
-            let (price, source) = pricing.of(endpoint(&model.id), model);
-            if price.is_none() && (spec.budget_usd.is_some() || model.budget_usd.is_some()) {
-                return unpriced(format!("models[{position}]"), "price", &model.id, pricing);
-            }
-            model.price = price;
-            price_sources.push(source);
-        }
+        let (models, price_sources) = prices.of_models()?;
         let mut endpoints = spec.endpoints;
         for (name, endpoint) in &mut endpoints {
             if endpoint.kind == EndpointKind::Recorded {
@@ -185,11 +113,7 @@ pub fn plan<'a>(
     })
 }
 
-async fn load(
-    catalog: &Catalog,
-    name: &BenchmarkName,
-    dataset: &Digest,
-) -> Result<std::sync::Arc<dyn regatta_benchmarks::Suite>, PlanError> {
+async fn load(catalog: &Catalog, name: &BenchmarkName, dataset: &Digest) -> Result<Arc<dyn Suite>, PlanError> {
     catalog.suite(name, dataset).await.map_err(|source| PlanError::Data { benchmark: name.clone(), source })
 }
 
@@ -263,6 +187,24 @@ async fn plan_benchmark(
         audit: wanted.audit.clone(),
         items,
     })
+}
+
+/// The question of the sweep, if it has one, is about a metric that every setting has.
+fn check_question(
+    name: &BenchmarkName,
+    locked: &BenchmarkLock,
+    suite: &dyn Tables,
+    spec: &SweepSpec,
+) -> Result<(), PlanError> {
+    let Some(decide) = &spec.decide else { return Ok(()) };
+    for setting in &locked.settings {
+        let found = decidable(suite, locked, setting, decide.metric.as_deref());
+        found.map_err(|error| PlanError::Field {
+            field: "decide.metric".to_owned(),
+            problem: format!("of {name}: {error}"),
+        })?;
+    }
+    Ok(())
 }
 
 /// The part of a benchmark's spec that `error` is about, where the setting at `position` was selected.

@@ -14,7 +14,7 @@ mod substitution;
 use std::collections::BTreeSet;
 
 use crate::yaml::read_yaml;
-use crate::{EndpointName, Judge, ModelRef, SweepSpec, did_you_mean};
+use crate::{BenchmarkSpec, EndpointName, Judge, ModelRef, SweepSpec, did_you_mean};
 
 pub use self::bounds::check_bounds;
 use self::bounds::{CANARIES_MAX, TRIALS_MAX, WEIGHT_MAX};
@@ -79,7 +79,29 @@ impl SweepSpec {
 /// # Errors
 /// The field that is invalid.
 pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
-    let field = |field: String, problem: String| Err(SpecError::Field { field, problem });
+    check_numbers(spec)?;
+    check_references(spec)?;
+    check_models(spec)?;
+    for (name, benchmark) in &spec.benchmarks {
+        check_benchmark(&format!("benchmarks.{name}"), benchmark, spec)?;
+    }
+    if let Some(decide) = &spec.decide {
+        decide::check_decide(decide, spec)?;
+    }
+    cast::check_agreement(spec)?;
+    agents::check_agents(spec)?;
+    for (name, endpoint) in &spec.endpoints {
+        check_endpoint(&format!("endpoints.{name}"), endpoint)?;
+    }
+    Ok(())
+}
+
+fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
+    Err(SpecError::Field { field, problem: problem.into() })
+}
+
+/// Checks the numbers of the whole sweep, and that there is something to run.
+fn check_numbers(spec: &SweepSpec) -> Result<(), SpecError> {
     if spec.trials == 0 || spec.trials > TRIALS_MAX {
         return field("trials".into(), format!("must be 1 to {TRIALS_MAX}, is {}", spec.trials));
     }
@@ -87,10 +109,10 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         return field("coverage_min".into(), format!("must be 0 to 1, is {}", spec.coverage_min));
     }
     if spec.benchmarks.is_empty() {
-        return field("benchmarks".into(), "is empty; name at least one benchmark".into());
+        return field("benchmarks".into(), "is empty; name at least one benchmark");
     }
     if spec.models.is_empty() {
-        return field("models".into(), "is empty; name at least one model as endpoint/model".into());
+        return field("models".into(), "is empty; name at least one model as endpoint/model");
     }
     if let Some(budget) = spec.budget_usd
         && crate::Money::from_dollars(budget).is_none_or(|money| money == crate::Money::ZERO)
@@ -100,6 +122,11 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
     if spec.share.weight == 0 || spec.share.weight > WEIGHT_MAX {
         return field("share.weight".into(), format!("must be 1 to {WEIGHT_MAX}, is {}", spec.share.weight));
     }
+    Ok(())
+}
+
+/// Checks that every model is at an endpoint of the spec.
+fn check_references(spec: &SweepSpec) -> Result<(), SpecError> {
     let known = || spec.endpoints.keys().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     for (place, model) in spec.all_models() {
         if !spec.endpoints.contains_key(&model.endpoint) {
@@ -117,6 +144,10 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
             );
         }
     }
+    Ok(())
+}
+
+fn check_models(spec: &SweepSpec) -> Result<(), SpecError> {
     let mut seen = BTreeSet::new();
     for (position, model) in spec.models.iter().enumerate() {
         let place = format!("models[{position}]");
@@ -136,35 +167,23 @@ pub fn check_spec(spec: &SweepSpec) -> Result<(), SpecError> {
         }
         cast::check_parameters(&place, model)?;
     }
-    for (name, benchmark) in &spec.benchmarks {
-        cast::check_roles(&format!("benchmarks.{name}.roles"), &benchmark.roles, &spec.endpoints)?;
-        agents::check_casts(&format!("benchmarks.{name}"), benchmark, spec)?;
-        cast::check_judge(&format!("benchmarks.{name}"), benchmark, &spec.endpoints)?;
-        audit::check_audit(&format!("benchmarks.{name}"), benchmark, spec)?;
-        if benchmark.judge_price.as_ref().is_some_and(|price| !price.is_sane()) {
-            return field(
-                format!("benchmarks.{name}.judge_price"),
-                "must be non-negative dollars per million tokens".into(),
-            );
-        }
-        items::check_items(&format!("benchmarks.{name}"), benchmark)?;
-        if benchmark.limit.is_some_and(|limit| limit.count() == 0) {
-            return field(
-                format!("benchmarks.{name}.limit"),
-                "must be at least 1; leave it out to run all items".into(),
-            );
-        }
-        if let Some(canaries) = benchmark.canaries {
-            check_canaries(format!("benchmarks.{name}.canaries"), canaries, spec)?;
-        }
+    Ok(())
+}
+
+fn check_benchmark(place: &str, benchmark: &BenchmarkSpec, spec: &SweepSpec) -> Result<(), SpecError> {
+    cast::check_roles(&format!("{place}.roles"), &benchmark.roles, &spec.endpoints)?;
+    agents::check_casts(place, benchmark, spec)?;
+    cast::check_judge(place, benchmark, &spec.endpoints)?;
+    audit::check_audit(place, benchmark, spec)?;
+    if benchmark.judge_price.as_ref().is_some_and(|price| !price.is_sane()) {
+        return field(format!("{place}.judge_price"), "must be non-negative dollars per million tokens");
     }
-    if let Some(decide) = &spec.decide {
-        decide::check_decide(decide, spec)?;
+    items::check_items(place, benchmark)?;
+    if benchmark.limit.is_some_and(|limit| limit.count() == 0) {
+        return field(format!("{place}.limit"), "must be at least 1; leave it out to run all items");
     }
-    cast::check_agreement(spec)?;
-    agents::check_agents(spec)?;
-    for (name, endpoint) in &spec.endpoints {
-        check_endpoint(&format!("endpoints.{name}"), endpoint)?;
+    if let Some(canaries) = benchmark.canaries {
+        check_canaries(format!("{place}.canaries"), canaries, spec)?;
     }
     Ok(())
 }

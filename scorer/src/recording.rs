@@ -226,51 +226,7 @@ fn prepare(
     let cell = sweep.cell(outcome.key.cell).ok_or_else(unknown)?;
     let item = sweep.item(cell, outcome.key.item).ok_or_else(unknown)?;
     let mut open = Open::new();
-    let mut result = outcome.outcome.clone();
-    let state = match &outcome.outcome {
-        Outcome::NotMeasured { .. } => RecordState::Settled { scores: serde_json::Value::Null },
-        Outcome::ModelFailure { .. } => {
-            let suite = sweep.suite(cell).ok_or_else(unknown)?;
-            // As sessions that were measured: by evaluators that measure something in the setting.
-            let mut evaluators = sweep.benchmark(cell).ok_or_else(unknown)?.evaluators.clone();
-            evaluators.retain(|evaluator| !suite.metrics(&cell.setting, *evaluator).is_empty());
-            let scores = suite.score_failure(outcome.key.item, &evaluators);
-            if scores.is_empty() && !evaluators.is_empty() {
-                result = unfit(outcome, "its benchmark has no scores for a session of this item that failed");
-                RecordState::Settled { scores: serde_json::Value::Null }
-            } else {
-                RecordState::Settled { scores: serde_json::to_value(scores)? }
-            }
-        }
-        Outcome::Measured => match scoring.ok_or_else(unknown)? {
-            (SessionScoring::Scored { scores, audited }, repeats) => {
-                RecordState::Settled { scores: stored_scores(&scores, &repeats, audited.as_ref())? }
-            }
-            (SessionScoring::Unfit(reason), _) => {
-                result = unfit(outcome, &reason);
-                RecordState::Settled { scores: serde_json::Value::Null }
-            }
-            (SessionScoring::Failed(failed), _) => {
-                let _about = session_span(&outcome.key, outcome.attempt.number).entered();
-                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
-                result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
-                RecordState::Settled { scores: serde_json::Value::Null }
-            }
-            (SessionScoring::Needs(needed), _) => match waiting(sweep, cell, outcome, needed, &mut open)? {
-                Some(waiting) => waiting,
-                None => {
-                    result = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
-                    RecordState::Settled { scores: serde_json::Value::Null }
-                }
-            },
-            (SessionScoring::NeedsAudit { scores, needed }, repeats) => {
-                match waiting(sweep, cell, outcome, vec![needed], &mut open)? {
-                    Some(waiting) => waiting,
-                    None => RecordState::Settled { scores: stored_scores(&scores, &repeats, None)? },
-                }
-            }
-        },
-    };
+    let (state, result) = state_of(sweep, cell, outcome, scoring, &mut open)?;
     let number = outcome.attempt.number;
     let AttemptTotals { calls, cached_calls, retries, latency_us, usage, cost, maybe_spent } =
         outcome.transcript.totals_of(number);
@@ -303,6 +259,63 @@ fn prepare(
         state,
     };
     Ok(Prepared { record, open })
+}
+
+/// State and outcome of a session's record. It is not measured where it cannot be scored; what it waits for is entered into `open`.
+fn state_of(
+    sweep: &Sweep,
+    cell: &Cell,
+    outcome: &SessionOutcome,
+    scoring: Option<(SessionScoring<'_>, Repeats)>,
+    open: &mut Open,
+) -> Result<(RecordState, Outcome), ScorerError> {
+    let unknown = || ScorerError::UnknownSession(outcome.key.clone());
+    let mut result = outcome.outcome.clone();
+    let state = match &outcome.outcome {
+        Outcome::NotMeasured { .. } => RecordState::Settled { scores: serde_json::Value::Null },
+        Outcome::ModelFailure { .. } => {
+            let suite = sweep.suite(cell).ok_or_else(unknown)?;
+            // As sessions that were measured: by evaluators that measure something in the setting.
+            let mut evaluators = sweep.benchmark(cell).ok_or_else(unknown)?.evaluators.clone();
+            evaluators.retain(|evaluator| !suite.metrics(&cell.setting, *evaluator).is_empty());
+            let scores = suite.score_failure(outcome.key.item, &evaluators);
+            if scores.is_empty() && !evaluators.is_empty() {
+                result = unfit(outcome, "its benchmark has no scores for a session of this item that failed");
+                RecordState::Settled { scores: serde_json::Value::Null }
+            } else {
+                RecordState::Settled { scores: serde_json::to_value(scores)? }
+            }
+        }
+        Outcome::Measured => match scoring.ok_or_else(unknown)? {
+            (SessionScoring::Scored { scores, audited }, repeats) => {
+                RecordState::Settled { scores: stored_scores(&scores, &repeats, audited.as_ref())? }
+            }
+            (SessionScoring::Unfit(reason), _) => {
+                result = unfit(outcome, &reason);
+                RecordState::Settled { scores: serde_json::Value::Null }
+            }
+            (SessionScoring::Failed(failed), _) => {
+                let _about = session_span(&outcome.key, outcome.attempt.number).entered();
+                tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                result = Outcome::NotMeasured { cause: Cause::BenchmarkFailed };
+                RecordState::Settled { scores: serde_json::Value::Null }
+            }
+            (SessionScoring::Needs(needed), _) => match waiting(sweep, cell, outcome, needed, open)? {
+                Some(waiting) => waiting,
+                None => {
+                    result = Outcome::NotMeasured { cause: Cause::JudgeUnavailable };
+                    RecordState::Settled { scores: serde_json::Value::Null }
+                }
+            },
+            (SessionScoring::NeedsAudit { scores, needed }, repeats) => {
+                match waiting(sweep, cell, outcome, vec![needed], open)? {
+                    Some(waiting) => waiting,
+                    None => RecordState::Settled { scores: stored_scores(&scores, &repeats, None)? },
+                }
+            }
+        },
+    };
+    Ok((state, result))
 }
 
 /// Record of a session that waits for verdicts on what is `needed`, which is entered into `open`; `None` where its benchmark has no judge.

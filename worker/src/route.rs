@@ -215,26 +215,10 @@ impl Line {
     ) -> Left {
         let shared = &self.shared;
         let mut number = job.attempt.saturating_add(redeliveries);
-        let sweep = match shared.sweep(&job.lock).await {
-            Ok(sweep) if number == 1 => Ok(sweep),
-            Ok(sweep) => match shared.checkpoint(&job).await {
-                Ok(None) => Ok(sweep),
-                Ok(Some(checkpoint)) => {
-                    // Each attempt of a transcript has a number of its own.
-                    if checkpoint.attempt.number >= number {
-                        number = checkpoint.attempt.number.saturating_add(1);
-                        tracing::Span::current().record("attempt", number);
-                        let Some(later) = self.open(&job.key, number) else { return Left::ToOthers(None) };
-                        open = later;
-                    }
-                    let before = kept_bytes(&job.transcript);
-                    job.transcript = self.take_over(&job, checkpoint).await;
-                    bytes.0.keep(kept_bytes(&job.transcript).saturating_sub(before));
-                    Ok(sweep)
-                }
-                Err(unreadable) => Err(unreadable.into()),
-            },
-            Err(unreadable) => Err(unreadable.into()),
+        let sweep = match self.go_on(&mut job, &mut open, &mut number, bytes.0).await {
+            Ok(sweep) => Ok(sweep),
+            Err(Some(ended)) => Err(ended),
+            Err(None) => return Left::ToOthers(None),
         };
         let SessionJob { key, lock, generation, mut transcript, .. } = job;
         let sweep = match sweep {
@@ -314,6 +298,34 @@ impl Line {
         running.ended(here, checkpoint.and_then(CheckpointWriter::end));
         shared.metrics.sessions.with_label_values(&[label]).inc();
         Left::Behind(vec![report], job.into_iter().collect())
+    }
+
+    /// The sweep of `job`, which goes on from its last checkpoint, as a later attempt if need be. An error is how the session ends, or nothing
+    /// where that attempt cannot be named.
+    async fn go_on<'l>(
+        &'l self,
+        job: &mut SessionJob,
+        open: &mut OpenGuard<'l>,
+        number: &mut u32,
+        holder: &ByteHolder,
+    ) -> Result<Arc<Sweep>, Option<Ended>> {
+        let ended = |unreadable: Unreadable| Some(Ended::from(unreadable));
+        let sweep = self.shared.sweep(&job.lock).await.map_err(ended)?;
+        if *number == 1 {
+            return Ok(sweep);
+        }
+        let Some(checkpoint) = self.shared.checkpoint(job).await.map_err(ended)? else { return Ok(sweep) };
+        // Each attempt of a transcript has a number of its own.
+        if checkpoint.attempt.number >= *number {
+            *number = checkpoint.attempt.number.saturating_add(1);
+            tracing::Span::current().record("attempt", *number);
+            let Some(later) = self.open(&job.key, *number) else { return Err(None) };
+            *open = later;
+        }
+        let before = kept_bytes(&job.transcript);
+        job.transcript = self.take_over(job, checkpoint).await;
+        holder.keep(kept_bytes(&job.transcript).saturating_sub(before));
+        Ok(sweep)
     }
 
     /// Begins an attempt; `None` if it cannot be named.

@@ -207,39 +207,7 @@ impl Worker {
             let mut controls = self.queue.listen().await?;
             self.consuming.consumes(BROADCASTS, controls.subscriptions());
             let (publisher, publishing) = ConfirmingPublisher::start(self.queue.clone(), self.metrics.clone());
-            let void = watch::Sender::default();
-            let shared = Arc::new(Shared {
-                attempts: Attempts::of(self.config.id.clone()),
-                holdings: Holdings::default(),
-                clock: self.environment.clock.clone(),
-                metrics: self.metrics.clone(),
-                hand_over_after: self.config.hand_over_after,
-                budget_leases: BudgetLeases::new(
-                    self.environment.permits.clone(),
-                    self.config.id.clone(),
-                    self.call_metrics.clone(),
-                ),
-                interrupt: CancellationToken::new(),
-                external: External::new(
-                    &self.config,
-                    self.environment.variables.clone(),
-                    self.environment.policy.clone(),
-                    self.environment.bytes.clone(),
-                ),
-                checkpoints: Checkpoints::new(
-                    self.catalog.blobs().clone(),
-                    self.config.progress_every,
-                    self.config.acknowledged_after,
-                    void.subscribe(),
-                )
-                .with_compact(self.config.compact_transcripts),
-                bytes: self.environment.bytes.clone(),
-                catalog: self.catalog.clone(),
-                void,
-                running: Running::default(),
-                tracer: self.tracer.clone(),
-                consuming: self.consuming.clone(),
-            });
+            let shared = self.shared();
             let sessions = TaskTracker::new();
             let opener = Opener::new(
                 &self.config,
@@ -284,6 +252,43 @@ impl Worker {
             // Until then there was something to tell of.
             drop(telling);
             Ok(())
+        })
+    }
+
+    /// All that the tasks of this worker share, of which nothing has happened yet.
+    fn shared(&self) -> Arc<Shared> {
+        let void = watch::Sender::default();
+        Arc::new(Shared {
+            attempts: Attempts::of(self.config.id.clone()),
+            holdings: Holdings::default(),
+            clock: self.environment.clock.clone(),
+            metrics: self.metrics.clone(),
+            hand_over_after: self.config.hand_over_after,
+            budget_leases: BudgetLeases::new(
+                self.environment.permits.clone(),
+                self.config.id.clone(),
+                self.call_metrics.clone(),
+            ),
+            interrupt: CancellationToken::new(),
+            external: External::new(
+                &self.config,
+                self.environment.variables.clone(),
+                self.environment.policy.clone(),
+                self.environment.bytes.clone(),
+            ),
+            checkpoints: Checkpoints::new(
+                self.catalog.blobs().clone(),
+                self.config.progress_every,
+                self.config.acknowledged_after,
+                void.subscribe(),
+            )
+            .with_compact(self.config.compact_transcripts),
+            bytes: self.environment.bytes.clone(),
+            catalog: self.catalog.clone(),
+            void,
+            running: Running::default(),
+            tracer: self.tracer.clone(),
+            consuming: self.consuming.clone(),
         })
     }
 

@@ -1,4 +1,4 @@
-//! A sweep and its sessions, as the measurements of the ledger record them.
+//! A sweep and its sessions, as the measurements of the ledger, and those of instructions, record them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -18,6 +18,9 @@ use regatta_coordinator::{
 };
 use regatta_proto::{Digest, SystemClock};
 use regatta_viewer::{Source, Store, TokenUse};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::certificates;
@@ -61,33 +64,9 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let registry = Registry::new();
     let traces = traces::start_or_go_without(&args.traces, "regatta-coordinator", &registry)?;
     let seed = crate::process::random_seed();
-    let config = CoordinatorConfig {
-        id: crate::process::worker_id(seed)?,
-        window: args.window,
-        doubtful_after: Duration::from_secs(args.doubtful_after_s),
-        keep_unused: args.keep_unused_h.map(|hours| SignedDuration::from_hours(i64::from(hours))),
-        cached_days: args.cached_days.map(u32::from),
-        data_memory: regatta_memory::memory_bytes().map(|bytes| bytes / DATA_PART),
-        ..CoordinatorConfig::default()
-    };
+    let config = config_of(&args, seed)?;
     let (stop, readiness) = (CancellationToken::new(), Readiness::default());
-    let of_one = usize::from(args.connections_per_address);
-    let server = match args.metrics {
-        Some(address) => {
-            let beside = listener::listen(address)?;
-            listener::serve(beside, telemetry::routes(registry.clone()).merge(readiness.probe()), stop.clone());
-            listener::serve_tls(listener, tls, of_one, readiness.routes(), stop.clone())
-        }
-        // They ask for no token, and tell names of sweeps, models and endpoints.
-        None if is_reached_by_others(args.listen) => {
-            tracing::info!("others reach the API, so that it serves no /metrics; --metrics ADDRESS serves them apart");
-            listener::serve_tls(listener, tls, of_one, telemetry::health().merge(readiness.routes()), stop.clone())
-        }
-        None => {
-            let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
-            listener::serve_tls(listener, tls, of_one, routes, stop.clone())
-        }
-    };
+    let server = serve(&args, listener, tls, &registry, &readiness, &stop)?;
     let connect = async {
         let ledger = services::ledger(&args.ledger, &readiness).await?;
         let queue = services::queue(&args.queue, &readiness, |config| RabbitMqConfig { seed, ..config }).await?;
@@ -114,21 +93,10 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     let (mut coordinator, source, (ledger, blobs)) = coordinator?;
     coordinator.trace_to(traces.tracer("regatta.coordinator"));
     let coordinator = Arc::new(coordinator);
-    let config = ApiConfig { access: access.clone(), verifier, bytes: args.memory.budget(&registry)? };
-    let (routes, readers) = router_and_readers(coordinator.clone(), config);
-    let steering = Arc::new(ApiSteering { api: routes.clone(), readers: readers.clone() });
+    let config = ApiConfig { access, verifier, bytes: args.memory.budget(&registry)? };
     let drifts = StoredDrifts::new(coordinator.clone(), ledger, blobs);
-    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates);
-    let viewers = viewers.with_steering(steering.clone()).with_authors(steering).with_drifts(Arc::new(drifts));
-    let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop.clone());
-    let pages = match access {
-        Access::Certificates(_) => pages.layer(middleware::from_fn(move |request, next| {
-            certificates::admit_readers(readers.clone(), request, next)
-        })),
-        Access::Open | Access::Tokens { .. } => pages,
-    };
-    let routes = routes.merge(pages);
-    readiness.works(routes.layer(middleware::from_fn(certificates::identify)));
+    let tls = (has_tls, asks_for_certificates);
+    readiness.works(routes(&coordinator, config, source, drifts, tls, stop.clone()));
     let surveyed = coordinator.clone();
     let survey = move || -> BoxFuture<'static, anyhow::Result<()>> {
         let coordinator = surveyed.clone();
@@ -154,6 +122,70 @@ pub(crate) async fn run(args: CoordinatorArgs) -> anyhow::Result<ExitCode> {
     stop.cancel();
     server.await?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn config_of(args: &CoordinatorArgs, seed: u64) -> anyhow::Result<CoordinatorConfig> {
+    Ok(CoordinatorConfig {
+        id: crate::process::worker_id(seed)?,
+        window: args.window,
+        doubtful_after: Duration::from_secs(args.doubtful_after_s),
+        keep_unused: args.keep_unused_h.map(|hours| SignedDuration::from_hours(i64::from(hours))),
+        cached_days: args.cached_days.map(u32::from),
+        data_memory: regatta_memory::memory_bytes().map(|bytes| bytes / DATA_PART),
+        ..CoordinatorConfig::default()
+    })
+}
+
+/// Serves at once what `readiness` has by then, and the metrics, at an address of their own where others reach the API.
+fn serve(
+    args: &CoordinatorArgs,
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    registry: &Registry,
+    readiness: &Readiness,
+    stop: &CancellationToken,
+) -> anyhow::Result<JoinHandle<()>> {
+    let of_one = usize::from(args.connections_per_address);
+    Ok(match args.metrics {
+        Some(address) => {
+            let beside = listener::listen(address)?;
+            listener::serve(beside, telemetry::routes(registry.clone()).merge(readiness.probe()), stop.clone());
+            listener::serve_tls(listener, tls, of_one, readiness.routes(), stop.clone())
+        }
+        // They ask for no token, and tell names of sweeps, models and endpoints.
+        None if is_reached_by_others(args.listen) => {
+            tracing::info!("others reach the API, so that it serves no /metrics; --metrics ADDRESS serves them apart");
+            listener::serve_tls(listener, tls, of_one, telemetry::health().merge(readiness.routes()), stop.clone())
+        }
+        None => {
+            let routes = telemetry::routes(registry.clone()).merge(readiness.routes());
+            listener::serve_tls(listener, tls, of_one, routes, stop.clone())
+        }
+    })
+}
+
+/// The API, and the pages beside it, which take people in by whether connections are encrypted and clients are asked for certificates.
+fn routes(
+    coordinator: &Arc<Coordinator>,
+    config: ApiConfig,
+    source: Source,
+    drifts: StoredDrifts,
+    (has_tls, asks_for_certificates): (bool, bool),
+    stop: CancellationToken,
+) -> axum::Router {
+    let access = config.access.clone();
+    let (routes, readers) = router_and_readers(coordinator.clone(), config);
+    let steering = Arc::new(ApiSteering { api: routes.clone(), readers: readers.clone() });
+    let viewers = viewers(&readers, &access, has_tls, asks_for_certificates);
+    let viewers = viewers.with_steering(steering.clone()).with_authors(steering).with_drifts(Arc::new(drifts));
+    let pages = regatta_viewer::router(source, viewers, Arc::new(SystemClock), stop);
+    let pages = match access {
+        Access::Certificates(_) => pages.layer(middleware::from_fn(move |request, next| {
+            certificates::admit_readers(readers.clone(), request, next)
+        })),
+        Access::Open | Access::Tokens { .. } => pages,
+    };
+    routes.merge(pages).layer(middleware::from_fn(certificates::identify))
 }
 
 /// Refuses to serve the API to other machines unencrypted, unless somebody said that the way is safe.

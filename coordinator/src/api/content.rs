@@ -158,6 +158,16 @@ where
     (headers(length, media_type), Body::from_stream(hold_until_sent(pieces, turn))).into_response()
 }
 
+/// Answers `question` as JSON, once there is a turn, which is kept until the answer is sent.
+pub(super) async fn answer<T: Serialize>(
+    turn: impl Future<Output = Result<Turn, Response>>,
+    question: impl Future<Output = Result<T, CoordinatorError>>,
+) -> Result<Response, Response> {
+    let turn = turn.await?;
+    let found = question.await.map_err(IntoResponse::into_response)?;
+    Ok(send_json(&found, turn))
+}
+
 /// A list, or what has one, as an answer that keeps `turn` until it is sent: it may be as long as a file.
 pub(super) fn send_json<T: Serialize + ?Sized>(value: &T, turn: Turn) -> Response {
     match serde_json::to_vec(value) {

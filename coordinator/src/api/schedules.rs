@@ -78,9 +78,7 @@ pub(super) async fn show(
     Extension(principal): Extension<Principal>,
     Path(name): Path<ScheduleName>,
 ) -> Result<Response, Response> {
-    let turn = turns.answer(&principal.owner).await?;
-    let schedule = coordinator.schedule(&name).await.map_err(IntoResponse::into_response)?;
-    Ok(content::send_json(&schedule, turn))
+    content::answer(turns.answer(&principal.owner), coordinator.schedule(&name)).await
 }
 
 pub(super) async fn history(
@@ -90,9 +88,8 @@ pub(super) async fn history(
     Path(name): Path<ScheduleName>,
     Query(shown): Query<Shown>,
 ) -> Result<Response, Response> {
-    let turn = turns.answer(&principal.owner).await?;
-    let ticks = coordinator.history(&name, shown.limit.unwrap_or(SHOWN)).await;
-    Ok(content::send_json(&ticks.map_err(IntoResponse::into_response)?, turn))
+    let ticks = coordinator.history(&name, shown.limit.unwrap_or(SHOWN));
+    content::answer(turns.answer(&principal.owner), ticks).await
 }
 
 pub(super) async fn pause(

@@ -47,6 +47,11 @@ async fn row(coordinator: &Coordinator, id: SweepId) -> Result<SweepRow, Coordin
     coordinator.ledger.sweep(&id).await?.ok_or(CoordinatorError::UnknownSweep(id))
 }
 
+async fn inputs_of(coordinator: &Coordinator, id: SweepId) -> Result<Vec<Input>, CoordinatorError> {
+    let row = row(coordinator, id).await?;
+    Ok(sweep_inputs(coordinator.catalog().blobs(), &row.lock).await?)
+}
+
 /// Inputs of the sweep, by digest.
 pub(super) async fn inputs(
     State(coordinator): Api,
@@ -54,13 +59,7 @@ pub(super) async fn inputs(
     Extension(principal): Extension<Principal>,
     Path(id): Path<SweepId>,
 ) -> Result<Response, Response> {
-    let turn = turns.download(&principal.owner).await?;
-    let found = async {
-        let row = row(&coordinator, id).await?;
-        Ok(sweep_inputs(coordinator.catalog().blobs(), &row.lock).await?)
-    };
-    let inputs: Vec<Input> = found.await.map_err(|error: CoordinatorError| error.into_response())?;
-    Ok(content::send_json(&inputs, turn))
+    content::answer(turns.download(&principal.owner), inputs_of(&coordinator, id)).await
 }
 
 /// One of these. What is stored under another digest is not served, whoever knows that.
@@ -72,11 +71,9 @@ pub(super) async fn input(
 ) -> Result<Response, Response> {
     let turn = turns.download(&principal.owner).await?;
     let found = async {
-        let row = row(&coordinator, id.clone()).await?;
-        let blobs = coordinator.catalog().blobs();
-        let all = sweep_inputs(blobs, &row.lock).await?;
+        let all = inputs_of(&coordinator, id.clone()).await?;
         Ok(match all.into_iter().find(|input| input.digest == digest) {
-            Some(input) => Some(read_input(blobs, &input).await?),
+            Some(input) => Some(read_input(coordinator.catalog().blobs(), &input).await?),
             None => None,
         })
     };

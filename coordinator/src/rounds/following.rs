@@ -23,39 +23,56 @@ use crate::{Coordinator, CoordinatorError};
 impl Coordinator {
     /// Begins to watch the sweep of `row`, or takes note of its state.
     pub(super) async fn follow(&self, rounds: &mut Rounds, row: &SweepRow, term: Term) -> Result<(), CoordinatorError> {
-        let running = row.state == SweepState::Running;
         if let Some(one) = rounds.watched.get_mut(&row.id) {
-            if one.running && !running {
-                // The end was written, and perhaps not said.
-                self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
-            }
-            if one.generation != row.generation || one.budget != row.budget {
-                // A resume raises the budget, and so does a person while it runs; a process that had read the sweep before may have put it back since.
-                self.open_accounts(&one.sweep, row.budget).await?;
-            }
-            if one.is_paused && !row.is_paused {
-                // Jobs have waited for nobody: whoever takes them now has the time to tell of them. A broker forgets queues that nobody uses.
-                self.move_on(one).await?;
-                one.undeclared = queues_of(&one.sweep.id, &one.sweep.lock);
-            }
-            (one.running, one.budget) = (running, row.budget);
-            one.is_paused = row.is_paused;
-            one.concurrency.clone_from(&row.concurrency);
-            one.echo.heard = row.echo;
-            if one.generation != row.generation {
-                one.generation = row.generation;
-                one.settles_at = Instant::now() + self.settling(row.generation);
-                one.is_settled = false;
-                (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
-                one.lost_jobs = LostJobs::default();
-                one.rejudging = Rejudging::first();
-                // An answer to an earlier question says nothing of what workers report now.
-                one.echo.forget();
-                (one.over_since, one.is_asked_at_its_end) = (None, false);
-                one.quiet.begins_anew();
-            }
-            return Ok(());
+            return self.note_change(one, row, term).await;
         }
+        let one = self.begin_to_watch(rounds, row, term).await?;
+        rounds.watched.insert(row.id.clone(), one);
+        Ok(())
+    }
+
+    /// Takes note of what has changed in the row of a sweep that is watched.
+    async fn note_change(&self, one: &mut Watched, row: &SweepRow, term: Term) -> Result<(), CoordinatorError> {
+        let running = row.state == SweepState::Running;
+        if one.running && !running {
+            // The end was written, and perhaps not said.
+            self.ask_for_tables(&row.id, row.lock, row.generation, term).await?;
+        }
+        if one.generation != row.generation || one.budget != row.budget {
+            // A resume raises the budget, and so does a person while it runs; a process that had read the sweep before may have put it back since.
+            self.open_accounts(&one.sweep, row.budget).await?;
+        }
+        if one.is_paused && !row.is_paused {
+            // Jobs have waited for nobody: whoever takes them now has the time to tell of them. A broker forgets queues that nobody uses.
+            self.move_on(one).await?;
+            one.undeclared = queues_of(&one.sweep.id, &one.sweep.lock);
+        }
+        (one.running, one.budget) = (running, row.budget);
+        one.is_paused = row.is_paused;
+        one.concurrency.clone_from(&row.concurrency);
+        one.echo.heard = row.echo;
+        if one.generation != row.generation {
+            one.generation = row.generation;
+            one.settles_at = Instant::now() + self.settling(row.generation);
+            one.is_settled = false;
+            (one.heard_at, one.may_have_run, one.held) = (None, true, HeldBack::default());
+            one.lost_jobs = LostJobs::default();
+            one.rejudging = Rejudging::first();
+            // An answer to an earlier question says nothing of what workers report now.
+            one.echo.forget();
+            (one.over_since, one.is_asked_at_its_end) = (None, false);
+            one.quiet.begins_anew();
+        }
+        Ok(())
+    }
+
+    async fn begin_to_watch(
+        &self,
+        rounds: &mut Rounds,
+        row: &SweepRow,
+        term: Term,
+    ) -> Result<Watched, CoordinatorError> {
+        let running = row.state == SweepState::Running;
         let sweep = self.catalog.sweep(&row.lock).await?;
         let mut unanswering = Unanswering::default();
         let mut undeclared = queues_of(&sweep.id, &sweep.lock);
@@ -88,7 +105,7 @@ impl Coordinator {
         } else {
             LostJobs::default()
         };
-        let one = Watched {
+        Ok(Watched {
             sweep,
             term,
             first_calls,
@@ -111,9 +128,7 @@ impl Coordinator {
             echo,
             over_since: None,
             is_asked_at_its_end: false,
-        };
-        rounds.watched.insert(row.id.clone(), one);
-        Ok(())
+        })
     }
 
     /// Time for which nothing of a generation is dispatched. The first has nothing before it, and where the queue does not survive, nothing

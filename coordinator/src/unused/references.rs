@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use regatta_backends::{ObjectRow, SweepRow, TickState};
+use regatta_backends::{ObjectRow, ScheduleRow, SweepRow, TickState};
 use regatta_catalog::{Input, InputKind};
 use regatta_proto::{Digest, OwnerName, causes};
 
@@ -22,6 +22,9 @@ const NAMED: usize = 3;
 
 /// Owners who refer to an object; `None` is the owner of sweeps that belong to nobody.
 pub(super) type Referrers = BTreeSet<Option<OwnerName>>;
+
+/// Manifests with the owners who refer to them, and with a lock that names them.
+type Manifests = BTreeMap<Input, (Referrers, Digest)>;
 
 /// References to the objects of a page, by key.
 pub(super) struct References<'r> {
@@ -69,43 +72,67 @@ impl Coordinator {
     ) -> Result<References<'r>, CoordinatorError> {
         let mut references = References::to(rows);
         let mut locks: BTreeMap<Input, Referrers> = BTreeMap::new();
-        let lock_of = |digest| Input { kind: InputKind::Lock, digest };
         let mut sweeps = self.ledger.sweeps().await?;
         // One whose removal has begun runs no more, and a coordinator of an earlier version may have deleted its lock.
         let removed = self.ledger.removed(&sweeps.iter().map(|row| row.id.clone()).collect()).await?;
         sweeps.retain(|row| !removed.contains(&row.id));
         for row in &sweeps {
-            locks.entry(lock_of(row.lock)).or_default().insert(row.owner.clone());
+            locks.entry(input_of_lock(row.lock)).or_default().insert(row.owner.clone());
         }
         for row in self.ledger.schedules().await? {
-            let owner = Referrers::from([row.owner.clone()]);
-            let named = match stored(&row) {
-                Ok(stored) => {
-                    let submission = Input { kind: InputKind::Content, digest: stored.submission };
-                    references.note(&submission.key(), &owner);
-                    self.named_by(submission, documents).await?
-                }
-                Err(error) => Err(causes(&error)),
-            };
-            match named {
-                Ok(files) => files.iter().for_each(|file| references.note(&file.key(), &owner)),
-                Err(reason) => {
-                    references.note_unknown(InputKind::Content);
-                    problems.note(format!(
-                        "the submission of schedule {} cannot be read, so no file is removed that it may name: {reason}; write the schedule \
-                         again (`regatta schedule create --replace`), or delete it",
-                        row.name
-                    ));
-                }
-            }
+            self.note_submission(&row, documents, &mut references, problems).await?;
             // A night that is planned, and perhaps not entered.
             let ticks = self.ledger.ticks(&row.name, TICKS_MAX).await?;
             for lock in ticks.into_iter().filter(|tick| tick.state == TickState::Running).filter_map(|tick| tick.lock) {
-                locks.entry(lock_of(lock)).or_default().extend(owner.iter().cloned());
+                locks.entry(input_of_lock(lock)).or_default().insert(row.owner.clone());
             }
         }
-        // With one of the locks that name it.
-        let mut manifests: BTreeMap<Input, (Referrers, Digest)> = BTreeMap::new();
+        let manifests = self.note_locks(locks, &sweeps, documents, &mut references, problems).await?;
+        self.note_manifests(manifests, &sweeps, documents, &mut references, problems).await?;
+        Ok(references)
+    }
+
+    /// Notes what the submission of a schedule refers to.
+    async fn note_submission(
+        &self,
+        row: &ScheduleRow,
+        documents: &mut Documents,
+        references: &mut References<'_>,
+        problems: &mut Problems,
+    ) -> Result<(), CoordinatorError> {
+        let owner = Referrers::from([row.owner.clone()]);
+        let named = match stored(row) {
+            Ok(stored) => {
+                let submission = Input { kind: InputKind::Content, digest: stored.submission };
+                references.note(&submission.key(), &owner);
+                self.named_by(submission, documents).await?
+            }
+            Err(error) => Err(causes(&error)),
+        };
+        match named {
+            Ok(files) => files.iter().for_each(|file| references.note(&file.key(), &owner)),
+            Err(reason) => {
+                references.note_unknown(InputKind::Content);
+                problems.note(format!(
+                    "the submission of schedule {} cannot be read, so no file is removed that it may name: {reason}; write the schedule \
+                     again (`regatta schedule create --replace`), or delete it",
+                    row.name
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes locks and what they refer to. Returns the manifests among that, each with one of the locks that name it.
+    async fn note_locks(
+        &self,
+        locks: BTreeMap<Input, Referrers>,
+        sweeps: &[SweepRow],
+        documents: &mut Documents,
+        references: &mut References<'_>,
+        problems: &mut Problems,
+    ) -> Result<Manifests, CoordinatorError> {
+        let mut manifests = Manifests::new();
         for some in Vec::from_iter(locks).chunks(READ_AT_ONCE) {
             let read = self.all_named_by(some.iter().map(|(lock, _)| *lock).collect(), documents).await?;
             for ((lock, referrers), named) in some.iter().zip(read) {
@@ -118,7 +145,7 @@ impl Coordinator {
                         problems.note(format!(
                             "the lock of {} cannot be read, so no data set is removed that it may name: {reason}; restore it from a backup, \
                              or cancel the sweep if it runs, and remove it with `regatta gc`",
-                            of_lock(&sweeps, &lock.digest)
+                            of_lock(sweeps, &lock.digest)
                         ));
                         continue;
                     }
@@ -134,6 +161,18 @@ impl Coordinator {
                 }
             }
         }
+        Ok(manifests)
+    }
+
+    /// Notes manifests and the files that they list.
+    async fn note_manifests(
+        &self,
+        manifests: Manifests,
+        sweeps: &[SweepRow],
+        documents: &mut Documents,
+        references: &mut References<'_>,
+        problems: &mut Problems,
+    ) -> Result<(), CoordinatorError> {
         for some in Vec::from_iter(manifests).chunks(READ_AT_ONCE) {
             let read = self.all_named_by(some.iter().map(|(manifest, _)| *manifest).collect(), documents).await?;
             for ((manifest, (referrers, lock)), named) in some.iter().zip(read) {
@@ -146,14 +185,18 @@ impl Coordinator {
                             "{}, which lists files of {}, cannot be read, so no file is removed that it may name: {reason}; restore it from a \
                              backup, or submit the same data again",
                             manifest.key(),
-                            of_lock(&sweeps, lock)
+                            of_lock(sweeps, lock)
                         ));
                     }
                 }
             }
         }
-        Ok(references)
+        Ok(())
     }
+}
+
+fn input_of_lock(digest: Digest) -> Input {
+    Input { kind: InputKind::Lock, digest }
 }
 
 /// The input that is stored under `key`, if one is. Others may have files of their own in folders of these names.

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use regatta_backends::Consumer;
 use regatta_catalog::Sweep;
 use regatta_proto::{Job, Money, SessionJob, SessionKey};
+use regatta_stage::session_of;
 use tokio::time::Instant;
 
 use crate::recovering::all_jobs;
@@ -66,10 +67,7 @@ impl Moving {
         while let Some(delivery) = self.consumer.next().now_or_never() {
             let delivery = delivery.expect("the queue is open");
             delivery.receipt.ack().await;
-            match delivery.message {
-                Job::Session(job) => given.push(*job),
-                other => panic!("nobody has asked for {other:?}"),
-            }
+            given.push(session_of(delivery.message));
         }
         given
     }

@@ -8,6 +8,7 @@ use futures::FutureExt;
 use regatta_backends::{Consumer, Delivery};
 use regatta_catalog::Sweep;
 use regatta_proto::{Job, Money, SessionJob, SessionKey};
+use regatta_stage::session_of;
 use tokio::time::Instant;
 
 use crate::lost_jobs::GIVEN_TO_ANOTHER_WITHIN;
@@ -54,7 +55,7 @@ impl Busy {
     async fn lose(&mut self) -> SessionJob {
         let delivery = self.next().await;
         delivery.receipt.ack().await;
-        session(delivery.message)
+        session_of(delivery.message)
     }
 
     /// One round; returns the jobs that the worker took in it.
@@ -97,13 +98,6 @@ impl Busy {
     }
 }
 
-fn session(job: Job) -> SessionJob {
-    match job {
-        Job::Session(job) => *job,
-        other => panic!("nobody has asked for {other:?}"),
-    }
-}
-
 /// Sessions whose jobs were taken more than once. One that nobody has told of has the same attempt each time.
 fn taken_twice<'a>(taken: impl IntoIterator<Item = &'a SessionJob>) -> Vec<&'a SessionKey> {
     let mut seen = BTreeSet::new();
@@ -136,7 +130,7 @@ async fn a_job_that_the_broker_gives_to_another_after_a_minute_is_not_dispatched
     let delivery = busy.next().await;
     let given = busy.taken_within(GIVEN_TO_ANOTHER_WITHIN).await;
     delivery.receipt.hand_back().await;
-    let key = session(delivery.message).key;
+    let key = session_of(delivery.message).key;
     let next = busy.taken_within(Duration::from_secs(5)).await;
     assert!(!given.iter().any(|job| job.key == key));
     assert!(next.iter().any(|job| job.key == key), "before all that no worker has yet");

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::SpecError;
 use super::cast::check_player;
 use super::endpoint::has_credentials;
 use super::implied::IMPLIED;
+use super::{SpecError, field};
 use crate::secret_names::is_secret_name;
 use crate::{AgentName, BenchmarkSpec, ExternalAgent, Setting, SweepSpec};
 
@@ -59,10 +59,6 @@ const SECRETS: [&str; 6] = [
 
 /// Prefix of the worker's own variables.
 const OF_WORKER: &str = "REGATTA_";
-
-fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
-    Err(SpecError::Field { field, problem: problem.into() })
-}
 
 /// Checks that every agent can be run with its settings.
 pub(super) fn check_agents(spec: &SweepSpec) -> Result<(), SpecError> {

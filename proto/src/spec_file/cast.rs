@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SpecError;
+use super::{SpecError, field};
 use crate::{
     BenchmarkSpec, EndpointKind, EndpointName, EndpointSpec, Judge, Lane, ModelRef, ModelSpec, RoleModels, SweepSpec,
 };
@@ -13,10 +13,6 @@ const MEMBERS_MAX: usize = 32;
 const REPEATS_MAX: u8 = 100;
 
 type Endpoints = BTreeMap<EndpointName, EndpointSpec>;
-
-fn field<T>(field: String, problem: impl Into<String>) -> Result<T, SpecError> {
-    Err(SpecError::Field { field, problem: problem.into() })
-}
 
 /// Checks that the models of roles can be called live, and have only fields that apply to them.
 pub(super) fn check_roles(place: &str, roles: &RoleModels, endpoints: &Endpoints) -> Result<(), SpecError> {

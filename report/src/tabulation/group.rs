@@ -221,16 +221,7 @@ impl<'s> Group<'s> {
             }
             self.judged.extend(repeats.into_keys());
             if audited.is_some_and(|audited| audited.contains(index)) {
-                let by_audit = match row.zip(scores.as_ref()) {
-                    Some((row, scores)) => {
-                        kept_audit(&row.outcome, &row.scores, scores).map_err(|source| unreadable(cell, row, source))?
-                    }
-                    None => None,
-                };
-                if row.is_some_and(|row| row.outcome == Outcome::Measured) {
-                    self.sampled.add((self.cells.len(), position), by_audit.is_some());
-                }
-                self.push_samples(*index, by_audit.as_ref(), &mut of_audit);
+                self.push_audit(cell, (position, *index), row, scores.as_ref(), &mut of_audit)?;
             } else {
                 of_audit.iter_mut().flatten().flatten().for_each(|trial| trial.push(Sample::NotBought));
             }
@@ -259,9 +250,50 @@ impl<'s> Group<'s> {
         Ok(())
     }
 
+    /// Adds the samples of a session by the judge of the audit, which draws its item.
+    fn push_audit(
+        &mut self,
+        cell: &Cell,
+        (position, item): (usize, ItemIndex),
+        row: Option<&SessionRow>,
+        scores: Option<&Scores>,
+        of_audit: &mut [Vec<Trials>],
+    ) -> Result<(), TabulationError> {
+        let by_audit = match row.zip(scores) {
+            Some((row, scores)) => {
+                kept_audit(&row.outcome, &row.scores, scores).map_err(|source| unreadable(cell, row, source))?
+            }
+            None => None,
+        };
+        if row.is_some_and(|row| row.outcome == Outcome::Measured) {
+            self.sampled.add((self.cells.len(), position), by_audit.is_some());
+        }
+        self.push_samples(item, by_audit.as_ref(), of_audit);
+        Ok(())
+    }
+
     fn estimate(&self, metric: &Metric, samples: &[Trials], positions: &[usize]) -> Estimate {
         estimate(metric, samples, positions, &self.clusters, self.sweep.lock.level)
             .withheld_below(self.sweep.lock.coverage_min)
+    }
+
+    /// Adds the part that the judge's own variance has in that of estimates over all items, where it was asked repeatedly.
+    fn add_judge_parts(&self, estimates: &mut [Estimate], all: &[usize]) {
+        for (at, ((evaluator, metric), estimate)) in self.keys.iter().zip(estimates).enumerate() {
+            if self.judged.contains(evaluator) && self.is_judged[at] {
+                let repeats: Vec<&[Trials]> = self.repeats.iter().map(|keys| keys[at].as_slice()).collect();
+                estimate.judge = judge_part(metric, &self.samples[at], &repeats, all, &self.clusters);
+            }
+        }
+    }
+
+    /// pass@k and pass^k of a metric over all items.
+    fn passes(&self, metric: &Metric, samples: &[Trials], all: &[usize]) -> Vec<Pass> {
+        let mut found = passes(metric, samples, all, &self.clusters, self.sweep.lock.level);
+        for estimate in found.iter_mut().flat_map(|pass| [&mut pass.any, &mut pass.all]) {
+            *estimate = estimate.withheld_below(self.sweep.lock.coverage_min);
+        }
+        found
     }
 
     /// The items at `positions` by both judges, under the metric at `at` of `keys`. `None` without an audit, and where no judge decides it.
@@ -389,19 +421,8 @@ impl<'s> Group<'s> {
         let items = selected.iter().map(|index| self.sweep.item(self.first, *index));
         let all: Vec<usize> = (0..selected.len()).collect();
         let mut estimates = over(&self.keys, &all);
-        for (at, ((evaluator, metric), estimate)) in self.keys.iter().zip(&mut estimates).enumerate() {
-            if self.judged.contains(evaluator) && self.is_judged[at] {
-                let repeats: Vec<&[Trials]> = self.repeats.iter().map(|keys| keys[at].as_slice()).collect();
-                estimate.judge = judge_part(metric, &self.samples[at], &repeats, &all, &self.clusters);
-            }
-        }
-        let passes_of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| {
-            let mut found = passes(metric, samples, &all, &self.clusters, self.sweep.lock.level);
-            for estimate in found.iter_mut().flat_map(|pass| [&mut pass.any, &mut pass.all]) {
-                *estimate = estimate.withheld_below(self.sweep.lock.coverage_min);
-            }
-            found
-        };
+        self.add_judge_parts(&mut estimates, &all);
+        let passes_of = |((_, metric), samples): (&MetricKey, &Vec<Trials>)| self.passes(metric, samples, &all);
         let passes = self.keys.iter().zip(&self.samples).map(passes_of).collect();
         let tasks = of_parts(&self.keys, tasks(items));
         // What official code makes of nothing at all it makes of whole data sets; in a part, a metric may just not be about its items.

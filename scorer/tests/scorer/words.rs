@@ -11,9 +11,10 @@ use regatta_benchmarks::{
 use regatta_catalog::Sweep;
 use regatta_proto::{
     AskedQuestion, BenchmarkLock, Cause, CostSum, Digest, EndpointKind, EndpointSpec, Evaluator, ItemIndex, Job, Judge,
-    JudgeOutcome, ModelRef, ModelSpec, Outcome, PriceSource, Question, Report, RoleModels, SessionOutcome, Setting,
-    SweepLock, Transcript, Usage, Verdict,
+    JudgeOutcome, ModelRef, ModelSpec, Outcome, Question, Report, SessionOutcome, Setting, SweepLock, Transcript,
+    Usage, Verdict,
 };
+use regatta_stage::benchmark_lock;
 use serde_json::{Value, json};
 
 use crate::stage::{Running, Stage, attempt, report, until};
@@ -100,44 +101,15 @@ fn sweep(judge: &str, seed: u64) -> Sweep {
 fn audited_sweep(judge: &str, audit: Option<&str>, seed: u64) -> Sweep {
     let item = |id: &str| Item { id: id.parse().unwrap(), task: "talk".into(), group: None };
     let suite: Arc<dyn Suite> = Arc::new(Talk(vec![item("tea"), item("coffee")]));
-    let setting: Setting = "talk".parse().unwrap();
     let benchmark = BenchmarkLock {
-        dataset: Digest::of(b"talk"),
-        settings: vec![setting.clone()],
-        tasks: Vec::new(),
-        listed: Vec::new(),
-        limit: None,
-        sample: None,
-        canaries: None,
-        evaluators: vec![Evaluator::Official],
-        roles: RoleModels::default(),
-        casts: BTreeMap::new(),
         judge: Some(serde_json::from_str::<Judge>(judge).unwrap()),
-        judge_price: None,
         audit: audit.map(|audit| serde_json::from_str(audit).unwrap()),
-        items: BTreeMap::from([(setting, 2)]),
+        ..benchmark_lock(Digest::of(b"talk"), "talk", 2)
     };
     let endpoint = EndpointSpec::of_kind(EndpointKind::Simulated);
-    let lock = SweepLock {
-        v: SweepLock::VERSION,
-        regatta: "test".to_owned(),
-        name: "s".parse().unwrap(),
-        removed_before: 0,
-        seed,
-        trials: 1,
-        coverage_min: regatta_proto::COVERAGE_MIN,
-        level: regatta_proto::Level::default(),
-        decide: None,
-        budget_usd: None,
-        share: regatta_proto::Share::default(),
-        cache: regatta_proto::CacheMode::Off,
-        filtered: regatta_proto::Filtered::Wrong,
-        benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
-        endpoints: ["one", "two"].map(|name| (name.parse().unwrap(), endpoint.clone())).into(),
-        agents: BTreeMap::new(),
-        models: vec![ModelSpec::from("one/agent".parse::<ModelRef>().unwrap())],
-        price_sources: vec![PriceSource::Unknown],
-    };
+    let endpoints = BTreeMap::from(["one", "two"].map(|name| (name.parse().unwrap(), endpoint.clone())));
+    let models = vec![ModelSpec::from("one/agent".parse::<ModelRef>().unwrap())];
+    let lock = SweepLock { seed, ..regatta_stage::lock("talk", benchmark, models, endpoints) };
     Sweep::new(lock, BTreeMap::from([("talk".parse().unwrap(), suite)])).unwrap()
 }
 

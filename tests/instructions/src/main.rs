@@ -3,6 +3,9 @@
 //! The start of the program is the same for every number of times, so that the difference of two numbers is what the path itself takes.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "only a test runs it, where a panic is a failure")]
 
+// The sessions of the ledger's benchmarks.
+#[path = "../../../backends/benches/sessions/mod.rs"]
+mod recorded;
 mod recording;
 mod sessions;
 

@@ -45,10 +45,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use regatta_backends::Queue;
+use regatta_catalog::Sweep;
 use regatta_llm::{BatchClient, Endpoint};
 use regatta_proto::{
     AttemptTotals, BatchJob, BatchSettings, CacheMode, Cause, EndpointKind, EndpointRoute, EndpointSpec, ErrorClass,
-    Event, Job, Lane, Outcome, Report, SessionJob, SessionKey, SessionOutcome, Try,
+    Event, Job, Lane, ModelRef, Outcome, Report, SessionJob, SessionKey, SessionOutcome, Try,
 };
 use regatta_traces::session_span;
 use tokio::sync::{mpsc, oneshot};
@@ -155,21 +156,7 @@ impl BatchLane {
             }
         };
         if redeliveries >= REDELIVERIES_MAX {
-            if is_hopeless(job.attempt, &job.transcript) {
-                session_span(&job.key, job.attempt).in_scope(|| {
-                    tracing::error!(attempts = job.attempt, "the session comes back again and again and is given up");
-                });
-                self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt, waits).await;
-            } else {
-                let totals = AttemptTotals::default();
-                let (attempt, here) = waits.close(shared.clock.now(), totals);
-                let report = Report::HandedOver { key: job.key.clone(), attempt, totals, taken_over: false };
-                // As a new message, of which no redeliveries are counted.
-                let next = SessionJob { attempt: job.attempt.saturating_add(1), ..job };
-                let jobs = vec![(self.queue.clone(), Job::Session(Box::new(next)))];
-                let origin = Origin::Attempt(here, Some(receipt));
-                self.publisher.leave(Publication { reports: vec![report], jobs, origin }).await;
-            }
+            self.came_back_too_often(job, receipt, waits).await;
             return None;
         }
         let sweep = match self.shared.sweep(&job.lock).await {
@@ -188,44 +175,11 @@ impl BatchLane {
             self.waited(&job.key, waits).await;
             return Some((SessionJob { attempt: first, ..job }, receipt));
         }
-        let (model, bytes) = loop {
-            let asked = match asking::next(&sweep, &job) {
-                Next::Ask(asked) => asked,
-                Next::Done => {
-                    self.conclude(job, Outcome::Measured, receipt, waits).await;
-                    return None;
-                }
-                Next::Unfit(reason) => {
-                    session_span(&job.key, job.attempt).in_scope(|| {
-                        tracing::error!(reason, "the transcript is of no such session");
-                    });
-                    self.conclude(job, Outcome::NotMeasured { cause: Cause::TranscriptUnfit }, receipt, waits).await;
-                    return None;
-                }
-                Next::Failed(failed) => {
-                    session_span(&job.key, job.attempt).in_scope(|| {
-                        tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
-                    });
-                    job.transcript.events.push(Event::BenchmarkFailed(failed));
-                    self.conclude(job, Outcome::NotMeasured { cause: Cause::BenchmarkFailed }, receipt, waits).await;
-                    return None;
-                }
-                Next::Misfit => {
-                    session_span(&job.key, job.attempt).in_scope(|| {
-                        tracing::error!("the job names a cell or an item that the sweep does not have");
-                    });
-                    self.conclude(job, Outcome::NotMeasured { cause: Cause::Internal }, receipt, waits).await;
-                    return None;
-                }
-            };
-            let kept = match self.client() {
-                Some(client) => client.kept(&asked.call()).await,
-                None => None,
-            };
-            let (model, bytes) = (asked.cell.model.clone(), asked.request.sent_bytes());
-            match kept {
-                Some(call) => job.transcript.events.push(Event::Call(Box::new(call))),
-                None => break (model, bytes),
+        let (model, bytes) = match self.first_unanswered(&sweep, &mut job).await {
+            Ok(asked) => asked,
+            Err(outcome) => {
+                self.conclude(job, outcome, receipt, waits).await;
+                return None;
             }
         };
         // The gatherer ends after the last sender only, so this fails only if it panicked; dropped receipts hand the job back.
@@ -237,6 +191,63 @@ impl BatchLane {
         let _ = placed.await;
         self.waited(&key, waits).await;
         None
+    }
+
+    /// Ends an attempt at a session that is delivered again and again: it is given up if it is hopeless, and goes on as a new job if not.
+    async fn came_back_too_often(&self, job: SessionJob, receipt: Held, waits: OpenGuard<'_>) {
+        if is_hopeless(job.attempt, &job.transcript) {
+            session_span(&job.key, job.attempt).in_scope(|| {
+                tracing::error!(attempts = job.attempt, "the session comes back again and again and is given up");
+            });
+            return self.conclude(job, Outcome::NotMeasured { cause: Cause::Undeliverable }, receipt, waits).await;
+        }
+        let totals = AttemptTotals::default();
+        let (attempt, here) = waits.close(self.shared.clock.now(), totals);
+        let report = Report::HandedOver { key: job.key.clone(), attempt, totals, taken_over: false };
+        // As a new message, of which no redeliveries are counted.
+        let next = SessionJob { attempt: job.attempt.saturating_add(1), ..job };
+        let jobs = vec![(self.queue.clone(), Job::Session(Box::new(next)))];
+        let origin = Origin::Attempt(here, Some(receipt));
+        self.publisher.leave(Publication { reports: vec![report], jobs, origin }).await;
+    }
+
+    /// Model and bytes of the first call that the response cache does not answer; those that it does answer are added to the transcript of
+    /// `job`. The outcome where the session is over without such a call.
+    async fn first_unanswered(&self, sweep: &Sweep, job: &mut SessionJob) -> Result<(ModelRef, u64), Outcome> {
+        let cause = loop {
+            let asked = match asking::next(sweep, job) {
+                Next::Ask(asked) => asked,
+                Next::Done => return Err(Outcome::Measured),
+                Next::Unfit(reason) => {
+                    session_span(&job.key, job.attempt).in_scope(|| {
+                        tracing::error!(reason, "the transcript is of no such session");
+                    });
+                    break Cause::TranscriptUnfit;
+                }
+                Next::Failed(failed) => {
+                    session_span(&job.key, job.attempt).in_scope(|| {
+                        tracing::error!(reason = failed.why, errors = failed.errors, "the benchmark's program failed");
+                    });
+                    job.transcript.events.push(Event::BenchmarkFailed(failed));
+                    break Cause::BenchmarkFailed;
+                }
+                Next::Misfit => {
+                    session_span(&job.key, job.attempt).in_scope(|| {
+                        tracing::error!("the job names a cell or an item that the sweep does not have");
+                    });
+                    break Cause::Internal;
+                }
+            };
+            let kept = match self.client() {
+                Some(client) => client.kept(&asked.call()).await,
+                None => None,
+            };
+            match kept {
+                Some(call) => job.transcript.events.push(Event::Call(Box::new(call))),
+                None => return Ok((asked.cell.model.clone(), asked.request.sent_bytes())),
+            }
+        };
+        Err(Outcome::NotMeasured { cause })
     }
 
     /// Ends the attempt of a session that has waited for its place in a batch: another one goes on with it.

@@ -28,6 +28,7 @@ mod starts;
 mod stop;
 
 use std::io;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ impl Session<'_> {
     /// Has an external agent do `task`, a session or a turn of one, and appends to `transcript` what it did. `None` when it has ended by itself or at a limit of its
     /// own: then the session goes on.
     pub(crate) async fn delegate(&self, task: &DelegatedTask, transcript: &mut Transcript) -> Option<Ended> {
-        let (name, item) = (&task.agent, &self.item.id);
+        let name = &task.agent;
         let Some(agent) = self.sweep.lock.agents.get(name) else {
             // The plan sees to it that there is one.
             tracing::error!(agent = %name, cell = %self.cell.index, "a session needs an external agent that its sweep does not have");
@@ -100,31 +101,10 @@ impl Session<'_> {
             return Some(not_measured(Cause::AgentLost));
         }
         loop {
-            if self.interrupt.is_cancelled() || Instant::now() >= last_start {
-                return Some(Ended::Interrupted);
-            }
-            if times_started(transcript) >= STARTS_MAX {
-                tracing::error!(agent = %name, %item, starts = STARTS_MAX, "an external agent never came to its end before its worker left");
-                return Some(not_measured(Cause::AgentLost));
-            }
-            if times_lost(transcript) >= usize::from(agent.starts_max) {
-                tracing::error!(
-                    agent = %name, %item, starts = agent.starts_max,
-                    "an external agent was killed each time it was started, or asked something else each time before its worker left"
-                );
-                self.learn_killed(transcript);
-                return Some(not_measured(Cause::AgentLost));
-            }
-            let budget = Arc::new(Budget::after(transcript, agent));
-            if !budget.fits(0) && !budget.would_fit_alone(0) {
-                tracing::warn!(agent = %name, %item, "an external agent has recorded so much in its turns that it gets no further one");
-                self.leave_out(task, transcript);
-                return None;
-            }
-            if !budget.fits(0) {
-                tracing::error!(agent = %name, %item, "earlier starts of an external agent left no room for what it does");
-                return Some(not_measured(Cause::AgentLost));
-            }
+            let budget = match self.next_start(task, agent, last_start, transcript) {
+                ControlFlow::Continue(budget) => budget,
+                ControlFlow::Break(end) => return end,
+            };
             let (ended, ruin) = match self.start_agent(task, agent, transcript, budget).await {
                 Ok(ended) => ended,
                 Err(error) => {
@@ -140,21 +120,67 @@ impl Session<'_> {
             if let Some(cause) = ruin {
                 return Some(not_measured(cause));
             }
-            match how {
-                HowEnded::Interrupted => return Some(Ended::Interrupted),
-                HowEnded::Killed(signal) => {
-                    tracing::warn!(agent = %name, %item, signal, %errors, "an external agent was killed by somebody else");
-                }
-                HowEnded::OutOfMemory => {
-                    tracing::error!(agent = %name, %item, %errors, "an external agent used more memory than its limit; raise `memory_mb` of its limits");
-                    return Some(not_measured(Cause::AgentLost));
-                }
-                HowEnded::NotStarted => {
-                    tracing::error!(agent = %name, %item, %errors, "failed to start or to reach an external agent");
-                    return Some(not_measured(Cause::AgentLost));
-                }
-                HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => return None,
+            if let ControlFlow::Break(end) = self.after(task, how, &errors) {
+                return end;
             }
+        }
+    }
+
+    /// Room for the next start of the agent, or how `task` ends without one.
+    fn next_start(
+        &self,
+        task: &DelegatedTask,
+        agent: &ExternalAgent,
+        last_start: Instant,
+        transcript: &mut Transcript,
+    ) -> ControlFlow<Option<Ended>, Arc<Budget>> {
+        let (name, item) = (&task.agent, &self.item.id);
+        if self.interrupt.is_cancelled() || Instant::now() >= last_start {
+            return ControlFlow::Break(Some(Ended::Interrupted));
+        }
+        if times_started(transcript) >= STARTS_MAX {
+            tracing::error!(agent = %name, %item, starts = STARTS_MAX, "an external agent never came to its end before its worker left");
+            return ControlFlow::Break(Some(not_measured(Cause::AgentLost)));
+        }
+        if times_lost(transcript) >= usize::from(agent.starts_max) {
+            tracing::error!(
+                agent = %name, %item, starts = agent.starts_max,
+                "an external agent was killed each time it was started, or asked something else each time before its worker left"
+            );
+            self.learn_killed(transcript);
+            return ControlFlow::Break(Some(not_measured(Cause::AgentLost)));
+        }
+        let budget = Arc::new(Budget::after(transcript, agent));
+        if !budget.fits(0) && !budget.would_fit_alone(0) {
+            tracing::warn!(agent = %name, %item, "an external agent has recorded so much in its turns that it gets no further one");
+            self.leave_out(task, transcript);
+            return ControlFlow::Break(None);
+        }
+        if !budget.fits(0) {
+            tracing::error!(agent = %name, %item, "earlier starts of an external agent left no room for what it does");
+            return ControlFlow::Break(Some(not_measured(Cause::AgentLost)));
+        }
+        ControlFlow::Continue(budget)
+    }
+
+    /// Goes on after an end that is followed by another start; breaks with the end of `task`.
+    fn after(&self, task: &DelegatedTask, how: HowEnded, errors: &str) -> ControlFlow<Option<Ended>> {
+        let (name, item) = (&task.agent, &self.item.id);
+        match how {
+            HowEnded::Interrupted => ControlFlow::Break(Some(Ended::Interrupted)),
+            HowEnded::Killed(signal) => {
+                tracing::warn!(agent = %name, %item, signal, %errors, "an external agent was killed by somebody else");
+                ControlFlow::Continue(())
+            }
+            HowEnded::OutOfMemory => {
+                tracing::error!(agent = %name, %item, %errors, "an external agent used more memory than its limit; raise `memory_mb` of its limits");
+                ControlFlow::Break(Some(not_measured(Cause::AgentLost)))
+            }
+            HowEnded::NotStarted => {
+                tracing::error!(agent = %name, %item, %errors, "failed to start or to reach an external agent");
+                ControlFlow::Break(Some(not_measured(Cause::AgentLost)))
+            }
+            HowEnded::Exited(_) | HowEnded::Deadline | HowEnded::TooMuchOutput => ControlFlow::Break(None),
         }
     }
 

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use regatta_proto::{Digest, ModelSpec, parse_spec};
+use regatta_stage::benchmark_lock;
 
 use super::*;
 use crate::talk::Talk;
@@ -44,20 +45,10 @@ fn a_missing_role_and_an_unused_one_are_errors_that_name_the_key() {
 
 fn lock(names: &[&str]) -> BenchmarkLock {
     BenchmarkLock {
-        dataset: Digest::of(b""),
         settings: settings(names),
-        tasks: Vec::new(),
-        listed: Vec::new(),
-        limit: None,
-        sample: None,
-        canaries: None,
         evaluators: Vec::new(),
         roles: roles(true, false),
-        casts: BTreeMap::new(),
-        judge: None,
-        judge_price: None,
-        audit: None,
-        items: BTreeMap::new(),
+        ..benchmark_lock(Digest::of(b""), "alone", 1)
     }
 }
 

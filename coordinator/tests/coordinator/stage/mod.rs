@@ -1,7 +1,6 @@
 //! A coordinator over a ledger in a file, queues in memory and blobs in a folder. The tests play its workers and its scorers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,31 +8,27 @@ use futures::FutureExt;
 use jiff::{SignedDuration, Timestamp};
 use prometheus::Registry;
 use regatta_backends::ledger::ToldBy;
-use regatta_backends::{Blobs, Held, Ledger, OpenQuestion, Permits, Queue, RecordState, SessionRecord, TranscriptRef};
+use regatta_backends::{Blobs, Held, Ledger, OpenQuestion, Permits, Queue, RecordState, SessionRecord};
 use regatta_catalog::{Catalog, Sweep, store_dataset, write_segment};
 use regatta_coordinator::{
     Coordinator, CoordinatorConfig, CoordinatorMetrics, PriceBook, Quotas, Scheduling, Submission,
 };
 use regatta_proto::{
-    Attempt, AttemptId, AttemptTotals, Cause, Control, CostSum, Flags, HeldBatch, Job, ManualClock, Money, OpenAttempt,
-    Outcome, PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, Usage, parse_spec,
+    Attempt, AttemptId, AttemptTotals, Cause, Control, CostSum, HeldBatch, ManualClock, Money, OpenAttempt, Outcome,
+    PriceSource, Report, SessionJob, SessionOutcome, SweepId, SweepState, Transcript, parse_spec,
 };
-use regatta_worfbench::WorfBench;
+use regatta_stage::{Folder, miniature, session_of, take_jobs, transition};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::recovering::question;
 
-/// The only benchmark of these tests.
-pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
-
-/// A test that waits longer than this has failed.
-const PATIENCE: Duration = Duration::from_secs(150);
+pub(crate) use regatta_stage::{BENCHMARKS, queue_of, within};
 
 /// The four seams, which outlive coordinators.
 pub(crate) struct Stage {
-    folder: tempfile::TempDir,
+    folder: Folder,
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
     pub(crate) permits: Permits,
@@ -77,8 +72,8 @@ models:
 impl Stage {
     /// A coordinator looks at the ledger all the time, and tells everybody each time, so that its rounds can be counted.
     pub(crate) async fn set() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
+        let folder = Folder::make();
+        let ledger = folder.ledger().await;
         let config = CoordinatorConfig {
             tick: Duration::from_millis(1),
             rebroadcast: Duration::ZERO,
@@ -104,11 +99,11 @@ impl Stage {
     }
 
     pub(crate) fn blobs(&self) -> Blobs {
-        self.in_memory.clone().unwrap_or_else(|| Blobs::directory(self.blob_folder()).unwrap())
+        self.in_memory.clone().unwrap_or_else(|| self.folder.blobs())
     }
 
     pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
-        self.folder.path().join("blobs")
+        self.folder.blob_folder()
     }
 
     pub(crate) fn clock_now(&self) -> Timestamp {
@@ -125,7 +120,7 @@ impl Stage {
 
     /// Does to the ledger what no call of it does.
     pub(crate) fn run_sql(&self, sql: &str) {
-        rusqlite::Connection::open(self.folder.path().join("ledger.sqlite")).unwrap().execute_batch(sql).unwrap();
+        self.folder.run_sql(sql);
     }
 
     /// A coordinator that has just been started and is not working yet.
@@ -170,7 +165,7 @@ impl Stage {
 
     /// `spec` with the miniature of WorFBench, uploaded.
     pub(crate) async fn submission(&self, spec: &str) -> Submission {
-        let files = regatta_benchmark_testing::miniature(&WorfBench);
+        let files = miniature();
         store_dataset(&self.blobs(), &files).await.unwrap();
         let spec = parse_spec(spec, &|_| None).unwrap();
         let data = BTreeMap::from([("worfbench".parse().unwrap(), files.snapshot())]);
@@ -223,17 +218,8 @@ impl Stage {
 
     /// Takes the next `count` jobs, as workers do.
     pub(crate) async fn take(&self, sweep: &Sweep, count: usize) -> Vec<SessionJob> {
-        let mut consumer = self.queue.consume_jobs(&queue_of(sweep), count as u32).await.unwrap();
-        let mut jobs = Vec::new();
-        while jobs.len() < count {
-            let delivery = within(consumer.next()).await.expect("the queue is open");
-            delivery.receipt.ack().await;
-            match delivery.message {
-                Job::Session(job) => jobs.push(*job),
-                other => panic!("nobody has asked for {other:?}"),
-            }
-        }
-        jobs
+        let jobs = take_jobs(&self.queue, &queue_of(sweep), count).await;
+        jobs.into_iter().map(|(job, _)| session_of(job)).collect()
     }
 
     /// Records that a budget ended the session of `job` after one answered call, and returns its transcript.
@@ -273,7 +259,7 @@ impl Stage {
     pub(crate) async fn begin(&self, job: &SessionJob) {
         let open = OpenAttempt {
             key: job.key.clone(),
-            id: attempt_id(job),
+            id: attempt(job).id,
             number: job.attempt,
             started_at: Timestamp::UNIX_EPOCH,
             totals: AttemptTotals::default(),
@@ -284,14 +270,7 @@ impl Stage {
 
     /// A worker that leaves says that it has handed its attempt at `job` over to whoever takes it next.
     pub(crate) async fn hand_over(&self, job: &SessionJob) {
-        let attempt = Attempt {
-            id: attempt_id(job),
-            number: job.attempt,
-            worker: "w".parse().unwrap(),
-            started_at: Timestamp::UNIX_EPOCH,
-            ended_at: Timestamp::UNIX_EPOCH,
-        };
-        self.ledger.record_handover(&job.key, attempt, AttemptTotals::default(), ToldBy::Itself).await.unwrap();
+        self.ledger.record_handover(&job.key, attempt(job), AttemptTotals::default(), ToldBy::Itself).await.unwrap();
     }
 
     /// A worker says that `jobs` are the sessions of the batch `id`, which it holds.
@@ -331,17 +310,12 @@ impl Stage {
     }
 
     pub(crate) async fn state(&self, sweep: &SweepId) -> SweepState {
-        self.ledger.sweep(sweep).await.unwrap().unwrap().state
+        regatta_stage::state(&self.ledger, sweep).await
     }
 
     /// Ends a sweep that runs, as leader and scorer do one after the other; says whether it ran.
     pub(crate) async fn end(&self, sweep: &SweepId, to: SweepState, at: Timestamp) -> bool {
-        let (running, tabulating) = ([SweepState::Running], [SweepState::Tabulating]);
-        if SweepState::Running.may_become(to) {
-            return self.ledger.transition(sweep, &running, to, at).await.unwrap();
-        }
-        self.ledger.transition(sweep, &running, SweepState::Tabulating, at).await.unwrap()
-            && self.ledger.transition(sweep, &tabulating, to, at).await.unwrap()
+        transition(&self.ledger, sweep, SweepState::Running, to, at).await
     }
 
     /// The next report that the coordinator sends to the scorers, but for the questions that they answer at once.
@@ -398,50 +372,18 @@ impl Process {
     }
 }
 
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
-}
-
-/// The queue of the sweep's one endpoint.
-pub(crate) fn queue_of(sweep: &Sweep) -> String {
-    let (name, endpoint) = sweep.lock.endpoints.first_key_value().unwrap();
-    endpoint.queue(name, &sweep.id)
-}
-
 pub(crate) fn tabulate(sweep: &Sweep) -> Report {
     Report::Tabulate { sweep: sweep.id.clone(), lock: sweep.digest, generation: Some(0) }
 }
 
 pub(crate) fn record(sweep: &Sweep, job: &SessionJob, cost: Money, state: RecordState) -> SessionRecord {
-    let item = sweep.item(sweep.cell(job.key.cell).unwrap(), job.key.item).unwrap();
     SessionRecord {
-        key: job.key.clone(),
-        item_id: item.id.clone(),
-        task: item.task.to_string(),
-        attempt: Attempt {
-            id: attempt_id(job),
-            number: job.attempt,
-            worker: "w".parse().unwrap(),
-            started_at: Timestamp::UNIX_EPOCH,
-            ended_at: Timestamp::UNIX_EPOCH,
-        },
-        outcome: Outcome::Measured,
-        usage: Usage::default(),
         cost: CostSum { known: cost, unknown_calls: 0 },
-        maybe_spent: Money::ZERO,
-        calls: 1,
-        cached_calls: 0,
-        retries: 0,
-        latency_us: 0,
-        served: Vec::new(),
-        flags: Flags::NONE,
-        agent_end: None,
-        call_sums: BTreeMap::new(),
-        transcript: TranscriptRef { segment: "none".to_owned(), line: 0 },
-        state,
+        ..regatta_stage::record(sweep, job.key.clone(), attempt(job), state)
     }
 }
 
-fn attempt_id(job: &SessionJob) -> regatta_proto::AttemptId {
-    format!("{}-{}-{}-{}", job.key.sweep, job.key.cell, job.key.item, job.attempt).parse().unwrap()
+fn attempt(job: &SessionJob) -> Attempt {
+    let SessionJob { key, attempt, .. } = job;
+    regatta_stage::attempt(&format!("{}-{}-{}-{attempt}", key.sweep, key.cell, key.item), *attempt)
 }

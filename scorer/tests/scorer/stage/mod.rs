@@ -8,25 +8,22 @@ use jiff::Timestamp;
 use prometheus::Registry;
 use regatta_backends::faults::{Fate, Troubles};
 use regatta_backends::{
-    AttemptRow, Blobs, CellProgress, Consuming, Ledger, NewCell, NewSweep, Queue, SessionRow, StoreHealth,
-    TranscriptRef,
+    AttemptRow, Blobs, CellProgress, Consuming, Ledger, Queue, SessionRow, StoreHealth, TranscriptRef,
 };
-use regatta_benchmark_testing::miniature;
 use regatta_benchmarks::{NoVerdicts, Persona, Scoring, Step};
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_proto::{
     AskedQuestion, Attempt, BenchmarkLock, Call, CellIndex, ChatRequest, CostSum, Digest, EndpointKind, EndpointSpec,
-    Evaluator, Event, Finish, ItemIndex, Job, JudgeJob, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money, Outcome,
-    PriceSource, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, Setting, SweepLock,
-    SweepState, Transcript, Usage, Verdict,
+    Evaluator, Event, Finish, ItemIndex, Job, Judge, JudgeJob, JudgeOutcome, ManualClock, ModelRef, ModelSpec, Money,
+    Outcome, Question, Reply, Report, Role, Served, SessionKey, SessionOutcome, SessionSeed, SweepLock, SweepState,
+    Transcript, Usage, Verdict,
 };
 use regatta_scorer::{Scorer, ScorerConfig, ScorerError, ScorerMetrics};
-use regatta_worfbench::WorfBench;
+use regatta_stage::{Folder, benchmark_lock, miniature, new_sweep, queue_of, take_jobs, transition};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// The only benchmark of these tests.
-pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
+pub(crate) use regatta_stage::BENCHMARKS;
 
 /// Real time after which a test that waits has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,7 +34,7 @@ pub(crate) const ITEMS: usize = 6;
 
 /// A sweep of two trials of one model over six items.
 pub(crate) struct Stage {
-    folder: tempfile::TempDir,
+    folder: Folder,
     pub(crate) ledger: Ledger,
     pub(crate) queue: Queue,
     pub(crate) sweep: Arc<Sweep>,
@@ -59,14 +56,9 @@ pub(crate) struct Books {
 
 impl Stage {
     pub(crate) async fn set() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
-        let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
-        let sweep = Catalog::new(blobs.clone(), BENCHMARKS).store(&lock(&blobs).await).await.unwrap();
-        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog: None, now: Timestamp::UNIX_EPOCH };
-        stage.queue.declare_jobs(&stage.judge_queue()).await.unwrap();
-        stage.enter(&stage.sweep).await;
-        stage
+        let folder = Folder::make();
+        let sweep = folder.catalog().store(&lock(&folder.blobs()).await).await.unwrap();
+        Self::over(folder, sweep, None).await
     }
 
     /// The same stage with a ledger that answers in no time, so that the (paused) clock moves by what the scorer waits for alone.
@@ -78,38 +70,24 @@ impl Stage {
 
     /// A stage for a sweep over a benchmark that no build lists.
     pub(crate) async fn of(sweep: Sweep) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let ledger = Ledger::sqlite(folder.path().join("ledger.sqlite")).await.unwrap();
-        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap(), BENCHMARKS);
+        let folder = Folder::make();
+        let catalog = folder.catalog();
         let sweep = catalog.keep(sweep);
-        let (queue, now) = (Queue::memory(), Timestamp::UNIX_EPOCH);
-        let stage = Self { folder, ledger, queue, sweep, catalog: Some(catalog), now };
-        for (name, endpoint) in &stage.sweep.lock.endpoints {
-            stage.queue.declare_jobs(&endpoint.queue(name, &stage.sweep.id)).await.unwrap();
-        }
+        Self::over(folder, sweep, Some(catalog)).await
+    }
+
+    async fn over(folder: Folder, sweep: Arc<Sweep>, catalog: Option<Catalog>) -> Self {
+        let ledger = folder.ledger().await;
+        let stage = Self { folder, ledger, queue: Queue::memory(), sweep, catalog, now: Timestamp::UNIX_EPOCH };
         stage.enter(&stage.sweep).await;
         stage
     }
 
     async fn enter(&self, sweep: &Sweep) {
-        let cells = sweep.cells().iter().map(|cell| NewCell {
-            cell: cell.clone(),
-            items: sweep.selected(cell).len() as u32,
-            queue: "jobs".to_owned(),
-        });
-        let new = NewSweep {
-            owner: None,
-            quota: regatta_backends::Quota::default(),
-            inputs: std::collections::BTreeSet::new(),
-            id: sweep.id.clone(),
-            name: "s".to_owned(),
-            lock: sweep.digest,
-            budget: None,
-            created_at: Timestamp::UNIX_EPOCH,
-            cells: cells.collect(),
-            shards: Vec::new(),
-        };
-        self.ledger.create_sweep(new).await.unwrap();
+        self.ledger.create_sweep(new_sweep(sweep, "jobs")).await.unwrap();
+        for (name, endpoint) in &sweep.lock.endpoints {
+            self.queue.declare_jobs(&endpoint.queue(name, &sweep.id)).await.unwrap();
+        }
     }
 
     /// The same sweep with another seed.
@@ -120,11 +98,8 @@ impl Stage {
     }
 
     async fn enter_twin(&self, lock: &SweepLock) -> Arc<Sweep> {
-        let twin = Catalog::new(self.blobs(), BENCHMARKS).store(lock).await.unwrap();
+        let twin = self.folder.catalog().store(lock).await.unwrap();
         self.enter(&twin).await;
-        for (name, endpoint) in &twin.lock.endpoints {
-            self.queue.declare_jobs(&endpoint.queue(name, &twin.id)).await.unwrap();
-        }
         twin
     }
 
@@ -138,25 +113,22 @@ impl Stage {
 
     /// The ledger refuses the sessions of this item from now on.
     pub(crate) fn refuse_rows_of(&self, item: ItemIndex) {
-        let database = rusqlite::Connection::open(self.folder.path().join("ledger.sqlite")).unwrap();
-        let trigger = format!(
+        self.folder.run_sql(&format!(
             "CREATE TRIGGER refusing BEFORE INSERT ON sessions WHEN NEW.item = {item} \
              BEGIN SELECT RAISE(ABORT, 'not this one'); END"
-        );
-        database.execute_batch(&trigger).unwrap();
+        ));
     }
 
     pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
-        self.folder.path().join("blobs")
+        self.folder.blob_folder()
     }
 
     pub(crate) fn blobs(&self) -> Blobs {
-        Blobs::directory(self.blob_folder()).unwrap()
+        self.folder.blobs()
     }
 
     pub(crate) fn judge_queue(&self) -> String {
-        let (name, endpoint) = self.sweep.lock.endpoints.first_key_value().unwrap();
-        endpoint.queue(name, &self.sweep.id)
+        queue_of(&self.sweep)
     }
 
     /// A scorer that takes up to `batch` reports at once, and its metrics.
@@ -174,7 +146,7 @@ impl Stage {
             config,
             self.ledger.clone(),
             queue,
-            self.catalog.clone().unwrap_or_else(|| Catalog::new(self.blobs(), BENCHMARKS)),
+            self.catalog.clone().unwrap_or_else(|| self.folder.catalog()),
             Arc::new(ManualClock::at(self.now)),
             metrics.clone(),
         );
@@ -303,20 +275,13 @@ impl Stage {
 
     /// Jobs that were sent to the judge of `sweep` since the last look, in the order of their sending.
     pub(crate) async fn judge_jobs(&self, sweep: &Sweep) -> Vec<JudgeJob> {
-        let (name, endpoint) = sweep.lock.endpoints.first_key_value().unwrap();
-        let queue = endpoint.queue(name, &sweep.id);
+        let queue = queue_of(sweep);
         let waiting = self.queue.depth(&queue).await.unwrap();
-        let mut consumer = self.queue.consume_jobs(&queue, waiting as u32).await.unwrap();
-        let mut jobs = Vec::new();
-        for _ in 0..waiting {
-            let delivery = consumer.next().await.unwrap();
-            delivery.receipt.ack().await;
-            match delivery.message {
-                Job::Judge(job) => jobs.push(job),
-                other => panic!("scorers run no sessions: {other:?}"),
-            }
-        }
-        jobs
+        let jobs = take_jobs(&self.queue, &queue, waiting as usize).await.into_iter().map(|(job, _)| match job {
+            Job::Judge(job) => job,
+            other => panic!("scorers run no sessions: {other:?}"),
+        });
+        jobs.collect()
     }
 
     pub(crate) async fn books(&self) -> Books {
@@ -344,18 +309,11 @@ impl Stage {
 
     /// Moves the sweep, by way of `tabulating` where it has to go there.
     pub(crate) async fn transition(&self, from: SweepState, to: SweepState) {
-        let go = async |from: SweepState, to| {
-            assert!(self.ledger.transition(&self.sweep.id, &[from], to, Timestamp::UNIX_EPOCH).await.unwrap());
-        };
-        if from.may_become(to) {
-            return go(from, to).await;
-        }
-        go(from, SweepState::Tabulating).await;
-        go(SweepState::Tabulating, to).await;
+        assert!(transition(&self.ledger, &self.sweep.id, from, to, Timestamp::UNIX_EPOCH).await);
     }
 
     pub(crate) async fn state(&self) -> SweepState {
-        self.ledger.sweep(&self.sweep.id).await.unwrap().unwrap().state
+        regatta_stage::state(&self.ledger, &self.sweep.id).await
     }
 
     pub(crate) fn tabulate(&self) -> Report {
@@ -417,13 +375,7 @@ pub(crate) fn judge() -> ModelRef {
 }
 
 pub(crate) fn attempt(key: &SessionKey, number: u32) -> Attempt {
-    Attempt {
-        id: format!("w-{}-{}-{}-{number}", key.sweep, key.cell, key.item).parse().unwrap(),
-        number,
-        worker: "w".parse().unwrap(),
-        started_at: Timestamp::UNIX_EPOCH,
-        ended_at: Timestamp::UNIX_EPOCH,
-    }
+    regatta_stage::attempt(&format!("w-{}-{}-{}-{number}", key.sweep, key.cell, key.item), number)
 }
 
 pub(crate) fn call(model: &ModelRef, attempt: u32, text: &str) -> Event {
@@ -457,44 +409,17 @@ fn verdict(question: &Question) -> Verdict {
 }
 
 async fn lock(blobs: &Blobs) -> SweepLock {
-    let dataset = store_dataset(blobs, &miniature(&WorfBench)).await.unwrap();
-    let setting: Setting = "zero-shot".parse().unwrap();
+    let dataset = store_dataset(blobs, &miniature()).await.unwrap();
     let benchmark = BenchmarkLock {
-        dataset,
-        settings: vec![setting.clone()],
         tasks: vec!["lumos".to_owned()],
-        listed: Vec::new(),
         limit: Some(ITEMS as u32),
-        sample: None,
-        canaries: None,
         evaluators: vec![Evaluator::Official, Evaluator::Paper],
-        roles: regatta_proto::RoleModels::default(),
-        casts: BTreeMap::new(),
-        judge: Some(regatta_proto::Judge::Plain(judge())),
-        judge_price: None,
-        audit: None,
-        items: BTreeMap::from([(setting, ITEMS as u32)]),
+        judge: Some(Judge::Plain(judge())),
+        ..benchmark_lock(dataset, "zero-shot", ITEMS as u32)
     };
-    SweepLock {
-        v: SweepLock::VERSION,
-        regatta: "test".to_owned(),
-        name: "s".parse().unwrap(),
-        removed_before: 0,
-        seed: 1,
-        trials: 2,
-        coverage_min: regatta_proto::COVERAGE_MIN,
-        level: regatta_proto::Level::default(),
-        decide: None,
-        budget_usd: None,
-        share: regatta_proto::Share::default(),
-        cache: regatta_proto::CacheMode::Off,
-        filtered: regatta_proto::Filtered::Wrong,
-        benchmarks: BTreeMap::from([("worfbench".parse().unwrap(), benchmark)]),
-        endpoints: BTreeMap::from([("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))]),
-        agents: BTreeMap::new(),
-        models: vec![ModelSpec::from("sim/noisy-0.6".parse::<ModelRef>().unwrap())],
-        price_sources: vec![PriceSource::Unknown],
-    }
+    let models = vec![ModelSpec::from("sim/noisy-0.6".parse::<ModelRef>().unwrap())];
+    let endpoints = BTreeMap::from([("sim".parse().unwrap(), EndpointSpec::of_kind(EndpointKind::Simulated))]);
+    SweepLock { trials: 2, ..regatta_stage::lock("worfbench", benchmark, models, endpoints) }
 }
 
 /// A digest of nothing that exists.

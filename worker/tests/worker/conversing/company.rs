@@ -6,13 +6,14 @@ use std::sync::Arc;
 use regatta_benchmarks::{Dataset, Item, Persona, SelectError, Sessions, Simulated, Step, Suite};
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AccountId, BenchmarkLock, ChatMessage, ChatRequest, ChatRole, Control, Digest, EndpointKind, EndpointName,
-    EndpointRoute, EndpointSpec, Evaluator, Faults, ItemIndex, ModelRef, ModelSpec, Money, Price, PriceSource, Reply,
-    Role, RoleModels, Sampling, SessionSeed, Setting, Simulation, SweepLock, Transcript,
+    AccountId, BenchmarkLock, ChatMessage, ChatRequest, ChatRole, Control, Digest, EndpointKind, EndpointRoute,
+    EndpointSpec, Faults, ItemIndex, ModelRef, ModelSpec, Money, Price, Reply, Role, RoleModels, Sampling, SessionSeed,
+    Setting, Simulation, SweepLock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
+use regatta_stage::benchmark_lock;
 
-use crate::stage::{Stage, unscored};
+use crate::stage::{Stage, route, unscored};
 
 /// A benchmark of conversations: the user begins, the agent calls a tool, and is then asked the same twice.
 pub(crate) struct Talk(Vec<Item>);
@@ -119,47 +120,14 @@ impl Company {
             let simulation = if name == "tools" { tools.clone() } else { Simulation::default() };
             servers.insert(name, serve(simulation, None).await);
         }
-        let setting: Setting = "talk".parse().unwrap();
         let roles = RoleModels {
             user: Some(ModelSpec { temperature: Some(0.5), ..model("people/oracle", 100, 5.0) }),
             environment: Some(model("tools/oracle", 500, 2.0)),
         };
-        let benchmark = BenchmarkLock {
-            dataset: Digest::of(b"talk"),
-            settings: vec![setting.clone()],
-            tasks: Vec::new(),
-            listed: Vec::new(),
-            limit: None,
-            sample: None,
-            canaries: None,
-            evaluators: vec![Evaluator::Official],
-            roles,
-            casts: BTreeMap::new(),
-            judge: None,
-            judge_price: None,
-            audit: None,
-            items: BTreeMap::from([(setting, 1)]),
-        };
-        let lock = SweepLock {
-            v: SweepLock::VERSION,
-            regatta: "test".to_owned(),
-            name: "s".parse().unwrap(),
-            removed_before: 0,
-            seed: 1,
-            trials: 1,
-            coverage_min: regatta_proto::COVERAGE_MIN,
-            level: regatta_proto::Level::default(),
-            decide: None,
-            budget_usd: Some(100.0),
-            share: regatta_proto::Share::default(),
-            cache: regatta_proto::CacheMode::Off,
-            filtered: regatta_proto::Filtered::Wrong,
-            benchmarks: BTreeMap::from([("talk".parse().unwrap(), benchmark)]),
-            endpoints: servers.iter().map(|(name, server)| (name.parse().unwrap(), endpoint(server))).collect(),
-            agents: BTreeMap::new(),
-            models: vec![ModelSpec { budget_usd: Some(50.0), ..model("sim/oracle", 1000, 1000.0) }],
-            price_sources: vec![PriceSource::Spec],
-        };
+        let benchmark = BenchmarkLock { roles, ..benchmark_lock(Digest::of(b"talk"), "talk", 1) };
+        let models = vec![ModelSpec { budget_usd: Some(50.0), ..model("sim/oracle", 1000, 1000.0) }];
+        let endpoints = servers.iter().map(|(name, server)| (name.parse().unwrap(), endpoint(server))).collect();
+        let lock = SweepLock { budget_usd: Some(100.0), ..regatta_stage::lock("talk", benchmark, models, endpoints) };
         let sweep = Sweep::new(lock, BTreeMap::from([("talk".parse().unwrap(), talk())])).unwrap();
         let stage = Stage::of(sweep);
         for account in [stage_account(&stage, None), stage_account(&stage, Some("sim/oracle"))] {
@@ -169,20 +137,7 @@ impl Company {
     }
 
     pub(crate) fn routes(&self, names: &[&str]) -> Vec<EndpointRoute> {
-        let lock = &self.stage.sweep.lock;
-        let route = |name: &EndpointName| {
-            let endpoint = &lock.endpoints[name];
-            EndpointRoute {
-                name: name.clone(),
-                sweep: self.stage.sweep.id.clone(),
-                queue: endpoint.queue(name, &self.stage.sweep.id),
-                needs: lock.needed_beside(name),
-                pool: endpoint.pool(),
-                share: lock.share,
-                endpoint: endpoint.clone(),
-            }
-        };
-        names.iter().map(|name| route(&name.parse().unwrap())).collect()
+        names.iter().map(|name| route(&self.stage.sweep, &name.parse().unwrap())).collect()
     }
 
     /// Tools work from now on, where they were.

@@ -10,11 +10,12 @@ use regatta_benchmarks::{
 };
 use regatta_catalog::Sweep;
 use regatta_proto::{
-    AccountId, BenchmarkLock, CacheMode, ChatRequest, Digest, EndpointKind, EndpointSpec, Evaluator, Event,
-    ExternalAgent, HowEnded, ItemIndex, MemberName, ModelRef, ModelSpec, Money, Price, PriceSource, Reply, Role,
-    RoleModels, SessionOutcome, SessionSeed, Setting, Share, Simulation, SweepLock, Transcript,
+    AccountId, ChatRequest, Digest, EndpointKind, EndpointSpec, Event, ExternalAgent, HowEnded, ItemIndex, MemberName,
+    ModelRef, ModelSpec, Money, Price, Reply, Role, SessionOutcome, SessionSeed, Setting, Simulation, SweepLock,
+    Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
+use regatta_stage::benchmark_lock;
 use serde_json::json;
 
 use crate::stage::{Stage, unscored};
@@ -205,42 +206,11 @@ pub(super) fn model(id: &str) -> ModelSpec {
 }
 
 fn lock(items: u32, agent: ExternalAgent, endpoint: EndpointSpec) -> SweepLock {
-    let setting: Setting = "external/mine".parse().unwrap();
-    let benchmark = BenchmarkLock {
-        dataset: Digest::of(b"errands"),
-        settings: vec![setting.clone()],
-        tasks: Vec::new(),
-        listed: Vec::new(),
-        limit: None,
-        sample: None,
-        canaries: None,
-        evaluators: vec![Evaluator::Official],
-        roles: RoleModels::default(),
-        casts: BTreeMap::new(),
-        judge: None,
-        judge_price: None,
-        audit: None,
-        items: BTreeMap::from([(setting, items)]),
-    };
+    let benchmark = benchmark_lock(Digest::of(b"errands"), "external/mine", items);
+    let endpoints = BTreeMap::from([("sim".parse().unwrap(), endpoint)]);
     SweepLock {
-        v: SweepLock::VERSION,
-        regatta: "test".to_owned(),
-        name: "s".parse().unwrap(),
-        removed_before: 0,
-        seed: 1,
-        trials: 1,
-        coverage_min: regatta_proto::COVERAGE_MIN,
-        level: regatta_proto::Level::default(),
-        decide: None,
-        budget_usd: None,
-        share: Share::default(),
-        cache: CacheMode::Off,
-        filtered: regatta_proto::Filtered::Wrong,
-        benchmarks: BTreeMap::from([("errands".parse().unwrap(), benchmark)]),
-        endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint)]),
         agents: BTreeMap::from([("mine".parse().unwrap(), agent)]),
-        models: vec![model("sim/oracle")],
-        price_sources: vec![PriceSource::Spec],
+        ..regatta_stage::lock("errands", benchmark, vec![model("sim/oracle")], endpoints)
     }
 }
 

@@ -4,24 +4,22 @@ mod reports;
 mod unscored;
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus::Registry;
 use regatta_backends::faults::{Connection, Fate, Troubles};
 use regatta_backends::{Blobs, Consuming, Permits, Queue};
-use regatta_benchmark_testing::miniature;
 use regatta_catalog::{Catalog, Sweep, store_dataset};
 use regatta_llm::{CallMetrics, PermitStore, Standstill};
 use regatta_memory::ByteBudget;
 use regatta_proto::{
-    AccountId, AskedQuestion, BATCH, BenchmarkLock, Clock, Control, Digest, EndpointKind, EndpointRoute, EndpointSpec,
-    Evaluator, ItemIndex, Job, JudgeJob, ModelRef, ModelSpec, Money, Party, PoolRequest, Price, PriceSource, Question,
+    AccountId, AskedQuestion, BATCH, BenchmarkLock, Clock, Control, Digest, EndpointKind, EndpointName, EndpointRoute,
+    EndpointSpec, ItemIndex, Job, Judge, JudgeJob, ModelRef, ModelSpec, Money, Party, PoolRequest, Price, Question,
     SessionJob, SessionKey, Setting, Share, Signals, Simulation, SweepId, SweepLock, SystemClock, Transcript,
 };
 use regatta_simulator::{Config, SimulatedEndpoint, SimulatedSuite};
-use regatta_worfbench::WorfBench;
+use regatta_stage::{BENCHMARKS, Folder, benchmark_lock, miniature, session_of, take_jobs};
 use regatta_worker::{
     CachedResponses, Environment, Lifecycle, Policy, SharedPermits, Worker, WorkerConfig, WorkerError, WorkerMetrics,
 };
@@ -29,16 +27,11 @@ use tokio::task::JoinHandle;
 
 pub(crate) use self::reports::Reports;
 pub(crate) use self::unscored::unscored;
-
-/// The only benchmark of these tests.
-pub(crate) const BENCHMARKS: regatta_benchmarks::Registry = regatta_benchmarks::Registry::new(&[&WorfBench]);
-
-/// A test that waits longer than this has failed. Tests with paused time have worked off everything else by then.
-const PATIENCE: Duration = Duration::from_secs(600);
+pub(crate) use regatta_stage::within;
 
 /// The queues, the blobs, and a sweep whose first cell has a price and whose second has none.
 pub(crate) struct Stage {
-    folder: tempfile::TempDir,
+    folder: Folder,
     pub(crate) queue: Queue,
     pub(crate) permits: Permits,
     pub(crate) sweep: Arc<Sweep>,
@@ -97,8 +90,7 @@ impl Stage {
 
     /// The same with another lock.
     pub(crate) async fn set_with(adjust: impl FnOnce(&mut SweepLock)) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let blobs = Blobs::directory(folder.path().join("blobs")).unwrap();
+        let folder = Folder::make();
         let mut endpoint = EndpointSpec::of_kind(EndpointKind::Openai);
         endpoint.base_url = Some("http://127.0.0.1:9/v1".to_owned());
         endpoint.identify_sessions = true;
@@ -106,38 +98,26 @@ impl Stage {
         endpoint.retries.base_delay_ms = 3_600_000;
         endpoint.retries.max_delay_ms = 3_600_000;
         endpoint.retries.deadline_ms = 36_000_000;
-        let mut lock = lock(&blobs, &endpoint).await;
+        let mut lock = lock(&folder.blobs(), endpoint).await;
         adjust(&mut lock);
-        let sweep = Catalog::new(blobs.clone(), BENCHMARKS).store(&lock).await.unwrap();
-        let route = route(&sweep, endpoint);
-        let (queue, permits) = (Queue::memory(), Permits::memory());
-        Self {
-            folder,
-            queue,
-            permits,
-            sweep,
-            route,
-            variables: BTreeMap::new(),
-            policy: Policy::trusting(),
-            clock: Arc::new(SystemClock),
-            store: None,
-            bytes: ByteBudget::default(),
-            catalog: None,
-        }
+        let sweep = folder.catalog().store(&lock).await.unwrap();
+        Self::over(folder, sweep, None)
     }
 
     /// A stage for a sweep over a benchmark that no build lists; its route is that of the first model under test.
     pub(crate) fn of(sweep: Sweep) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let catalog = Catalog::new(Blobs::directory(folder.path().join("blobs")).unwrap(), BENCHMARKS);
+        let folder = Folder::make();
+        let catalog = folder.catalog();
         let sweep = catalog.keep(sweep);
-        let endpoint = sweep.lock.endpoints[&sweep.cells()[0].model.endpoint].clone();
-        let route = route(&sweep, endpoint);
-        let (queue, permits) = (Queue::memory(), Permits::memory());
+        Self::over(folder, sweep, Some(catalog))
+    }
+
+    fn over(folder: Folder, sweep: Arc<Sweep>, catalog: Option<Catalog>) -> Self {
+        let route = route(&sweep, &sweep.cells()[0].model.endpoint);
         Self {
             folder,
-            queue,
-            permits,
+            queue: Queue::memory(),
+            permits: Permits::memory(),
             sweep,
             route,
             variables: BTreeMap::new(),
@@ -145,7 +125,7 @@ impl Stage {
             clock: Arc::new(SystemClock),
             store: None,
             bytes: ByteBudget::default(),
-            catalog: Some(catalog),
+            catalog,
         }
     }
 
@@ -174,7 +154,7 @@ impl Stage {
 
     /// Has workers read from a store in memory that goes as `fate` says; returns that store as it is for others.
     pub(crate) async fn read_behind(&mut self, fate: Arc<dyn Fate>) -> Blobs {
-        let (folder, memory) = (Blobs::directory(self.blob_folder()).unwrap(), Blobs::memory());
+        let (folder, memory) = (self.folder.blobs(), Blobs::memory());
         for key in folder.list("").await.unwrap() {
             memory.put(&key, folder.get(&key).await.unwrap().unwrap()).await.unwrap();
         }
@@ -191,7 +171,7 @@ impl Stage {
     }
 
     pub(crate) fn blob_folder(&self) -> std::path::PathBuf {
-        self.folder.path().join("blobs")
+        self.folder.blob_folder()
     }
 
     /// A worker that hears of the stage's route at once.
@@ -243,9 +223,7 @@ impl Stage {
         let worker = Worker::new(
             config,
             queue,
-            self.catalog
-                .clone()
-                .unwrap_or_else(|| Catalog::new(Blobs::directory(self.blob_folder()).unwrap(), BENCHMARKS)),
+            self.catalog.clone().unwrap_or_else(|| self.folder.catalog()),
             Environment {
                 clock: self.clock.clone(),
                 variables: Arc::new(self.variables.clone()),
@@ -328,7 +306,7 @@ impl Stage {
             generation: u32,
             transcript: Transcript,
         }
-        let blobs = Blobs::directory(self.blob_folder()).unwrap();
+        let blobs = self.folder.blobs();
         within(async {
             loop {
                 for key in self.checkpoints().await {
@@ -358,7 +336,7 @@ impl Stage {
 
     /// Keys of all checkpoints.
     pub(crate) async fn checkpoints(&self) -> Vec<String> {
-        Blobs::directory(self.blob_folder()).unwrap().list("checkpoints/").await.unwrap()
+        self.folder.blobs().list("checkpoints/").await.unwrap()
     }
 
     /// Jobs that nobody holds. The right question only when no worker consumes.
@@ -369,23 +347,12 @@ impl Stage {
     /// Takes all jobs that wait, each with the number of its deliveries before.
     pub(crate) async fn take_any(&self) -> Vec<(Job, u32)> {
         let waiting = self.waiting().await;
-        let mut consumer = self.queue.consume_jobs(&self.route.queue, waiting as u32).await.unwrap();
-        let mut jobs = Vec::new();
-        for _ in 0..waiting {
-            let delivery = within(consumer.next()).await.unwrap();
-            delivery.receipt.ack().await;
-            jobs.push((delivery.message, delivery.redeliveries));
-        }
-        jobs
+        take_jobs(&self.queue, &self.route.queue, waiting as usize).await
     }
 
     /// Takes all jobs that wait, which are sessions.
     pub(crate) async fn take_all(&self) -> Vec<(SessionJob, u32)> {
-        let sessions = self.take_any().await.into_iter().map(|(job, redeliveries)| match job {
-            Job::Session(job) => (*job, redeliveries),
-            other => panic!("{other:?}"),
-        });
-        sessions.collect()
+        self.take_any().await.into_iter().map(|(job, redeliveries)| (session_of(job), redeliveries)).collect()
     }
 
     /// Somebody else takes all `slots` of the stage's endpoint, or gives them back with none.
@@ -437,28 +404,14 @@ impl Process {
     }
 }
 
-async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
-    let dataset = store_dataset(blobs, &miniature(&WorfBench)).await.unwrap();
-    let benchmark = "worfbench".parse().unwrap();
-    let suite = Catalog::new(blobs.clone(), BENCHMARKS).suite(&benchmark, &dataset).await.unwrap();
+async fn lock(blobs: &Blobs, endpoint: EndpointSpec) -> SweepLock {
+    let dataset = store_dataset(blobs, &miniature()).await.unwrap();
+    let suite = Catalog::new(blobs.clone(), BENCHMARKS).suite(&"worfbench".parse().unwrap(), &dataset).await.unwrap();
     let setting: Setting = "zero-shot".parse().unwrap();
     let items = suite.select(&setting, &[], None).unwrap().len() as u32;
-    let judge: ModelRef = "sim/lexical".parse().unwrap();
-    let benchmark_lock = BenchmarkLock {
-        dataset,
-        settings: vec![setting.clone()],
-        tasks: Vec::new(),
-        listed: Vec::new(),
-        limit: None,
-        sample: None,
-        canaries: None,
-        evaluators: vec![Evaluator::Official],
-        roles: regatta_proto::RoleModels::default(),
-        casts: BTreeMap::new(),
-        judge: Some(regatta_proto::Judge::Plain(judge)),
-        judge_price: None,
-        audit: None,
-        items: BTreeMap::from([(setting, items)]),
+    let benchmark = BenchmarkLock {
+        judge: Some(Judge::Plain("sim/lexical".parse().unwrap())),
+        ..benchmark_lock(dataset, setting.as_str(), items)
     };
     // Every call costs at most a dollar, and half of that in a batch.
     let priced = ModelSpec {
@@ -469,41 +422,20 @@ async fn lock(blobs: &Blobs, endpoint: &EndpointSpec) -> SweepLock {
         }),
         ..ModelSpec::from("sim/oracle".parse::<ModelRef>().unwrap())
     };
-    SweepLock {
-        v: SweepLock::VERSION,
-        regatta: "test".to_owned(),
-        name: "s".parse().unwrap(),
-        removed_before: 0,
-        seed: 1,
-        trials: 1,
-        coverage_min: regatta_proto::COVERAGE_MIN,
-        level: regatta_proto::Level::default(),
-        decide: None,
-        budget_usd: None,
-        share: regatta_proto::Share::default(),
-        cache: regatta_proto::CacheMode::Off,
-        filtered: regatta_proto::Filtered::Wrong,
-        benchmarks: BTreeMap::from([(benchmark, benchmark_lock)]),
-        endpoints: BTreeMap::from([("sim".parse().unwrap(), endpoint.clone())]),
-        agents: BTreeMap::new(),
-        models: vec![priced, ModelSpec::from("sim/noisy-0.1".parse::<ModelRef>().unwrap())],
-        price_sources: vec![PriceSource::Spec, PriceSource::Unknown],
-    }
+    let models = vec![priced, ModelSpec::from("sim/noisy-0.1".parse::<ModelRef>().unwrap())];
+    regatta_stage::lock("worfbench", benchmark, models, BTreeMap::from([("sim".parse().unwrap(), endpoint)]))
 }
 
-fn route(sweep: &Sweep, endpoint: EndpointSpec) -> EndpointRoute {
-    let name = sweep.cells()[0].model.endpoint.clone();
+/// Where workers find jobs of `sweep` for one of its endpoints.
+pub(crate) fn route(sweep: &Sweep, name: &EndpointName) -> EndpointRoute {
+    let endpoint = sweep.lock.endpoints[name].clone();
     EndpointRoute {
-        queue: endpoint.queue(&name, &sweep.id),
+        queue: endpoint.queue(name, &sweep.id),
         sweep: sweep.id.clone(),
         pool: endpoint.pool(),
         share: sweep.lock.share,
-        needs: sweep.lock.needed_beside(&name),
-        name,
+        needs: sweep.lock.needed_beside(name),
+        name: name.clone(),
         endpoint,
     }
-}
-
-pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it happens in time")
 }
