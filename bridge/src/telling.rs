@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use regatta_memory::ByteHolder;
 use regatta_proto::{Finish, Reply, Usage};
 use regatta_serving::{Answer, ApiError, Format, Keeping, Stamp, Streaming, ToolForms};
 
@@ -24,8 +25,8 @@ pub(crate) struct Telling {
     pub(crate) streaming: Option<Streaming>,
     /// Forms in which the client reads calls of its tools.
     pub(crate) forms: ToolForms,
-    /// Input that is kept with the answer, for requests that refer to it.
-    pub(crate) keeping: Option<Keeping>,
+    /// Input that is kept with the answer, for requests that refer to it; and the holder that counts it until then.
+    pub(crate) keeping: Option<(Keeping, ByteHolder)>,
     /// Seconds since 1970.
     pub(crate) created: i64,
 }
@@ -54,7 +55,7 @@ impl Telling {
             None => answer.whole(self.format),
             Some(streaming) => answer.streamed(self.format, streaming),
         };
-        if let Some(keeping) = &self.keeping {
+        if let Some((keeping, _)) = &self.keeping {
             let whole = if self.streaming.is_some() { answer.whole(self.format) } else { bytes.clone() };
             self.opened.responses.keep(keeping, &whole);
         }

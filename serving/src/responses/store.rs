@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use hyper::Method;
+use regatta_memory::ByteHolder;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ use crate::refused::NOT_KEPT;
 
 /// Bytes of one mention of an item, beside its text.
 const MENTION: usize = size_of::<Arc<str>>();
+/// Bytes of an item beside its text: its place in a table that doubles when it is full, and the counters before the text.
+const ITEM: usize = 2 * size_of::<(Arc<str>, usize)>() + 2 * size_of::<usize>();
 /// Most characters of an id shown in an error.
 const ID_SHOWN: usize = 80;
 
@@ -33,6 +36,8 @@ const ID_SHOWN: usize = 80;
 pub struct ResponseStore {
     responses_max: usize,
     bytes_max: usize,
+    /// Has the bytes counted among those of the process; `None` where nobody counts.
+    holder: Option<ByteHolder>,
     inner: Mutex<Inner>,
 }
 
@@ -47,6 +52,8 @@ struct Inner {
     items: HashMap<Arc<str>, usize>,
     /// Bytes of all that is kept.
     bytes: usize,
+    /// Most bytes that were kept at once, which is what is counted: what is forgotten makes room for what comes next.
+    counted: usize,
 }
 
 #[derive(Debug)]
@@ -152,10 +159,10 @@ impl<'p> StoredObject<'p> {
 }
 
 impl ResponseStore {
-    /// An empty store, of at most so many responses, so many conversations, and so many bytes of both.
+    /// An empty store, of at most so many responses, so many conversations, and so many bytes of both, which `holder` counts.
     #[must_use]
-    pub fn new(responses_max: usize, bytes_max: usize) -> Self {
-        Self { responses_max, bytes_max, inner: Mutex::default() }
+    pub fn new(responses_max: usize, bytes_max: usize, holder: Option<ByteHolder>) -> Self {
+        Self { responses_max, bytes_max, holder, inner: Mutex::default() }
     }
 
     /// Resolves the references of a request of responses. One that cannot be read is for its reader to refuse.
@@ -235,14 +242,14 @@ impl ResponseStore {
             let own = keeping.input.get(keeping.referred..).unwrap_or_default().iter().map(|item| &**item);
             inner.append(conversation, &id, own.chain(output.iter().map(|item| item.get())));
         }
-        if keeping.is_stored {
-            inner.forget_response(&id);
+        // A client that was cut off in a conversation asks again after its first try was put there: the input was that of the first.
+        if keeping.is_stored && inner.response(&id).is_none() {
             let input = keeping.input.iter().map(|item| inner.hold(item)).collect();
             let output = output.iter().map(|item| inner.hold(item.get())).collect();
             inner.bytes += answer.len();
             inner.responses.push_back(Response { id, input, output, answer: answer.clone() });
         }
-        inner.shrink(self.responses_max, self.bytes_max);
+        self.settle(&mut inner);
     }
 
     /// Answers a request about a stored object by a method that it [takes](StoredObject::takes), of a client that is told `created` as the time
@@ -279,7 +286,7 @@ impl ResponseStore {
                 inner.begun += 1;
                 let items = items.iter().map(|item| inner.hold(item.get())).collect();
                 inner.conversations.push_back(Conversation { id: id.clone(), items, answers: BTreeSet::new() });
-                inner.shrink(self.responses_max, self.bytes_max);
+                self.settle(&mut inner);
                 Ok(json_bytes(&conversation(&id)))
             }
             StoredObject::Conversation(id) if method == Method::DELETE => {
@@ -294,7 +301,7 @@ impl ResponseStore {
                 let items = items_of(body)?;
                 inner.conversation(id).ok_or_else(|| nothing("conversation", id))?;
                 inner.append(id, "", items.iter().map(|item| item.get()));
-                inner.shrink(self.responses_max, self.bytes_max);
+                self.settle(&mut inner);
                 let items: Vec<Arc<str>> = items.iter().map(|item| Arc::from(item.get())).collect();
                 self.list(items.iter())
             }
@@ -327,8 +334,26 @@ impl ResponseStore {
         Ok(())
     }
 
+    /// Forgets what is too much, and has the rest counted.
+    fn settle(&self, inner: &mut Inner) {
+        inner.shrink(self.responses_max, self.bytes_max);
+        let more = inner.bytes.saturating_sub(inner.counted);
+        if let Some(holder) = self.holder.as_ref().filter(|_| more > 0) {
+            holder.keep(more as u64);
+            inner.counted += more;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keeping {
+    /// Bytes of the input until it is kept, those that the store has as well among them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.input.iter().map(|item| (item.len() + MENTION) as u64).sum()
     }
 }
 
@@ -367,7 +392,7 @@ impl Inner {
         let item = self.shared(item);
         let mentions = self.items.entry(Arc::clone(&item)).or_default();
         if *mentions == 0 {
-            self.bytes += item.len();
+            self.bytes += item.len() + ITEM;
         }
         *mentions += 1;
         self.bytes += MENTION;
@@ -382,7 +407,7 @@ impl Inner {
             self.bytes -= MENTION;
             if *mentions == 0 {
                 self.items.remove(item);
-                self.bytes -= item.len();
+                self.bytes -= item.len() + ITEM;
             }
         }
     }

@@ -5,7 +5,7 @@ use super::*;
 use crate::{Answer, ChatCall, Format, Reading, Stamp};
 
 fn store() -> ResponseStore {
-    ResponseStore::new(3, 1 << 20)
+    ResponseStore::new(3, 1 << 20, None)
 }
 
 /// The answer number `number`, as a client gets it.
@@ -90,6 +90,42 @@ fn a_conversation_grows_by_each_request_and_its_answer_once() {
 }
 
 #[test]
+fn a_client_that_was_cut_off_in_a_conversation_finds_its_response_as_it_was_at_first() {
+    let store = store();
+    store.serve(StoredObject::Conversations, &Method::POST, b"", 0).unwrap();
+    let body = json!({"model": "m", "conversation": "conv_0", "input": "b"});
+    // Its second try is expanded to a conversation that has the first one.
+    for _ in 0..2 {
+        asked(&store, &body, 1, "c");
+    }
+    let request = asked(&store, &json!({"model": "m", "previous_response_id": "resp_1", "input": "d"}), 2, "e");
+    let contents: Vec<&str> = request.messages.iter().map(|message| &*message.content).collect();
+    assert_eq!(contents, ["b", "c", "d"]);
+}
+
+#[test]
+fn what_is_kept_counts_among_the_bytes_of_the_process_until_the_store_is_gone() {
+    let budget = regatta_memory::ByteBudget::new(1 << 30);
+    let store = ResponseStore::new(3, 1 << 20, Some(budget.holder()));
+    for number in 0..10 {
+        let input = format!("{number} {}", "x".repeat(100_000));
+        asked(&store, &json!({"model": "m", "input": input}), number, "y");
+    }
+    assert!((300_000..400_000).contains(&budget.held()), "{}", budget.held());
+    drop(store);
+    assert_eq!(budget.held(), 0);
+}
+
+#[test]
+fn small_items_take_more_than_their_texts() {
+    let store = store();
+    let items: Vec<Value> = (0..1000).map(|number: u32| json!(number)).collect();
+    let body = json!({"items": items}).to_string();
+    store.serve(StoredObject::Conversations, &Method::POST, body.as_bytes(), 0).unwrap();
+    assert!(store.lock().bytes >= 1000 * (ITEM + MENTION + 1));
+}
+
+#[test]
 fn an_item_is_referred_to_by_its_id() {
     let store = store();
     asked(&store, &json!({"model": "m", "input": "one"}), 1, "two");
@@ -132,7 +168,8 @@ fn the_oldest_are_forgotten_and_what_is_left_takes_the_memory_that_it_did() {
     assert!(refused(&store, &json!({"input": "x", "previous_response_id": "resp_46"})).ends_with(NOT_KEPT));
     assert!(store.expand(br#"{"input": "x", "previous_response_id": "resp_47"}"#).is_ok());
     // The long item is kept once.
-    assert!(store.lock().bytes < 3 * (long.len() + 51 * MENTION + 1000), "{}", store.lock().bytes);
+    let most = 3 * (long.len() + 51 * MENTION + 1000) + 54 * ITEM;
+    assert!(store.lock().bytes < most, "{}", store.lock().bytes);
     for number in 47..50 {
         store.serve(StoredObject::Response(&format!("resp_{number}")), &Method::DELETE, b"", 0).unwrap();
     }
@@ -141,7 +178,7 @@ fn the_oldest_are_forgotten_and_what_is_left_takes_the_memory_that_it_did() {
 
 #[test]
 fn what_is_too_large_is_not_kept() {
-    let store = ResponseStore::new(3, 2000);
+    let store = ResponseStore::new(3, 2000, None);
     asked(&store, &json!({"model": "m", "input": "small"}), 1, "y");
     asked(&store, &json!({"model": "m", "input": "x".repeat(2000)}), 2, "y");
     assert_eq!((store.lock().responses.len(), store.lock().bytes), (0, 0));
@@ -149,7 +186,7 @@ fn what_is_too_large_is_not_kept() {
 
 #[test]
 fn an_item_that_is_mentioned_again_and_again_is_not_written_out() {
-    let store = ResponseStore::new(3, 4000);
+    let store = ResponseStore::new(3, 4000, None);
     let item = json!({"id": "i", "role": "user", "content": "x".repeat(1000)});
     store
         .serve(StoredObject::Conversations, &Method::POST, json!({"items": [item]}).to_string().as_bytes(), 0)
