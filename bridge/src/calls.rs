@@ -73,6 +73,7 @@ impl Asked<'_> {
         held.keep(bytes);
         let keeping = keeping.map(|keeping| (keeping, holder));
         request.member = member;
+        let reads_one_call = request.parallel_tool_calls == Some(false);
         let Waiter { number, outcome } = match opened.shared_calls.join(key, peer.clone()) {
             Join::Wait(waiter) => waiter,
             Join::Lead(leader, waiter) => {
@@ -93,6 +94,7 @@ impl Asked<'_> {
             format,
             streaming,
             forms,
+            reads_one_call,
             keeping,
             created,
         };
