@@ -146,7 +146,11 @@ fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader)
             reader.pass_on(penalty);
         }
     }
-    request.tool_choice = match first_choice(fields, reader)? {
+    let first = first_choice(fields, reader)?;
+    if first.is_some() && fields.raw("tool_choice").is_some() {
+        return Err(fields.refuse("function_call", "cannot stand beside `tool_choice`; send one of them"));
+    }
+    request.tool_choice = match first {
         Some(choice) => choice,
         None => tool_choice(fields, reader)?,
     };
