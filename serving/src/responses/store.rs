@@ -189,6 +189,11 @@ impl ResponseStore {
             Some(_) if is_asked => return Err(refuse("input", "cannot be read: expected a text or a list of items")),
             Some(_) => return Ok(Expanded::default()),
         };
+        let references: Vec<Option<Cow<'_, str>>> = own.iter().map(|item| referred_id(item)).collect();
+        let is_expanded = is_asked || references.iter().any(Option::is_some);
+        if !is_expanded && !is_stored {
+            return Ok(Expanded::default());
+        }
         let inner = self.lock();
         let mut input = match (&previous, &conversation) {
             (Some(id), _) => {
@@ -202,13 +207,12 @@ impl ResponseStore {
             (None, None) => Vec::new(),
         };
         let referred = input.len();
-        let (mut is_expanded, mut by_id) = (is_asked, None);
-        for (index, item) in own.iter().enumerate() {
-            let item = match referred_id(item) {
+        let mut by_id = None;
+        for (index, (item, reference)) in own.iter().zip(&references).enumerate() {
+            let item = match reference {
                 None => inner.shared(item),
                 Some(id) => {
-                    is_expanded = true;
-                    let found = by_id.get_or_insert_with(|| inner.by_id()).get(&*id).cloned();
+                    let found = by_id.get_or_insert_with(|| inner.by_id()).get(&**id).cloned();
                     found.ok_or_else(|| not_kept(&format!("input[{index}].id"), "item_not_found"))?
                 }
             };
