@@ -246,8 +246,11 @@ impl ResponseStore {
             let own = keeping.input.get(keeping.referred..).unwrap_or_default().iter().map(|item| &**item);
             inner.append(conversation, &id, own.chain(output.iter().map(|item| item.get())));
         }
-        // A client that was cut off in a conversation asks again after its first try was put there: the input was that of the first.
-        if keeping.is_stored && inner.response(&id).is_none() {
+        let known = inner.responses.iter().position(|response| response.id == id);
+        if let Some(response) = known.and_then(|place| inner.responses.remove(place)) {
+            // A client that was cut off in a conversation asks again after its first try was put there: the input was that of the first.
+            inner.responses.push_back(response);
+        } else if keeping.is_stored && self.has_room(keeping, answer) {
             let input = keeping.input.iter().map(|item| inner.hold(item)).collect();
             let output = output.iter().map(|item| inner.hold(item.get())).collect();
             inner.bytes += answer.len();
@@ -336,6 +339,12 @@ impl ResponseStore {
             return Err(ApiError::too_large(message));
         }
         Ok(())
+    }
+
+    /// `false` for a response for which all others would be forgotten, and then itself.
+    fn has_room(&self, keeping: &Keeping, answer: &Bytes) -> bool {
+        let input: usize = keeping.input.iter().map(|item| item.len()).sum();
+        input + answer.len() <= self.bytes_max
     }
 
     /// Forgets what is too much, and has the rest counted.

@@ -177,11 +177,12 @@ fn the_oldest_are_forgotten_and_what_is_left_takes_the_memory_that_it_did() {
 }
 
 #[test]
-fn what_is_too_large_is_not_kept() {
+fn what_is_too_large_is_not_kept_and_takes_the_place_of_nothing_else() {
     let store = ResponseStore::new(3, 2000, None);
     asked(&store, &json!({"model": "m", "input": "small"}), 1, "y");
     asked(&store, &json!({"model": "m", "input": "x".repeat(2000)}), 2, "y");
-    assert_eq!((store.lock().responses.len(), store.lock().bytes), (0, 0));
+    assert!(refused(&store, &json!({"input": "x", "previous_response_id": "resp_2"})).ends_with(NOT_KEPT));
+    assert!(store.expand(br#"{"input": "x", "previous_response_id": "resp_1"}"#).is_ok());
 }
 
 #[test]
