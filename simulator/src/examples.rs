@@ -194,7 +194,9 @@ impl<'s> Examples<'s> {
         }
         let first = keywords.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let rest = keywords.get("items").unwrap_or(&ANY);
-        let schemas = first.iter().chain(std::iter::repeat(rest)).take(fewest.max(first.len()).min(most));
+        // The first ones of a list may be alike.
+        let count = if is_unique { fewest } else { fewest.max(first.len()).min(most) };
+        let schemas = first.iter().chain(std::iter::repeat(rest)).take(count);
         schemas.map(|schema| self.of(schema)).collect::<Option<Vec<Value>>>().map(Value::Array)
     }
 
@@ -320,6 +322,10 @@ mod tests {
         }, "required": ["steps", "owner", "kind"], "additionalProperties": false});
         assert_eq!(told(plan), r#"{"steps":[],"owner":null,"kind":"b"}"#);
         assert_eq!(told(json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2})), "[false,false]");
+        let pair = json!({"type": "array", "prefixItems": [{"type": "null"}, {"type": "null"}], "maxItems": 2});
+        assert_eq!(told(pair), "[null,null]");
+        let set = json!({"type": "array", "prefixItems": [{"type": "null"}, {"type": "null"}], "uniqueItems": true});
+        assert_eq!(told(set), "[]");
         assert_eq!(told(json!({"type": ["integer", "null"]})), "0");
         assert_eq!(told(json!({"const": 7})), "7");
         assert_eq!(told(json!({})), r#""text""#);
