@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use regatta_backends::AgentEnd;
 use regatta_benchmarks::delegated;
-use regatta_proto::{ErrorClass, Event, FailedCall, HowEnded, Transcript};
+use regatta_proto::{ErrorClass, Event, FailedCall, HowEnded, Role, Transcript};
 
 /// Most bytes of standard error that are quoted: its end, where programs say why they gave up.
 const ERRORS_BYTES_MAX: usize = 400;
@@ -14,6 +14,15 @@ const FIELDS_NAMED: usize = 5;
 const LONGEST_NAME: usize = 64;
 /// Stands behind a route in the refusal of one that is not served.
 const NOT_SERVED: &str = " is not served";
+
+/// Names for which requests of a session's external agent were refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusedNames {
+    /// Fields and routes for which requests were refused without having been sent.
+    pub here: BTreeSet<String>,
+    /// Fields that were passed on, and for which the endpoint refused requests.
+    pub there: BTreeSet<String>,
+}
 
 /// End of the session's last agent; `None` where there was none, or where it ended well and nothing that it asked was refused. In a conversation it
 /// has asked what it asked in any of its turns.
@@ -40,7 +49,10 @@ pub fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     let end = |how: String, errors: &str| AgentEnd { how, errors: end_of(errors).to_owned() };
     let how = match ended.how {
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) if has_asked => {
-            return Some(end(format!("ended well, with requests refused {}", refused(&own)?), ""));
+            return Some(end(
+                format!("ended well, with requests refused {}", RefusedNames::among(&own).in_words()?),
+                "",
+            ));
         }
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) => "ended well".to_owned(),
         HowEnded::Exited(code) => format!("exited {code}"),
@@ -60,25 +72,38 @@ pub fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     Some(end(how, &ended.errors))
 }
 
-/// Fields and routes for which requests were refused without having been sent, and fields that were passed on and for which the endpoint
-/// refused them, by name; `None` if there are none.
-fn refused(events: &[&Event]) -> Option<String> {
-    let (mut here, mut there) = (BTreeSet::new(), BTreeSet::new());
-    for event in events {
-        let Event::Failed(FailedCall { tries, request, asked, .. }) = event else { continue };
-        let refusals = tries.iter().filter(|last| last.class == ErrorClass::BadRequest);
-        if asked.is_none() {
-            here.extend(refusals.filter_map(|refusal| refused_name(&refusal.detail)));
-        } else if let Some(passed) = request.as_ref().and_then(|request| request.passed.as_deref()) {
-            let told = refusals.flat_map(|refusal| words(&refusal.detail));
-            there.extend(told.filter(|word| passed.fields.contains_key(*word)));
-        }
+impl RefusedNames {
+    /// Those of all of its starts; none of a session without an external agent.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        let events: Vec<&Event> = transcript.events.iter().collect();
+        let is_external = events.iter().any(|event| matches!(event, Event::Started(_)));
+        if is_external { Self::among(&events) } else { Self::default() }
     }
-    match (in_words(&here), in_words(&there)) {
-        (None, None) => None,
-        (Some(here), None) => Some(format!("for {here}")),
-        (None, Some(there)) => Some(format!("by the endpoint for {there}")),
-        (Some(here), Some(there)) => Some(format!("for {here}, and by the endpoint for {there}")),
+
+    fn among(events: &[&Event]) -> Self {
+        let mut names = Self::default();
+        for event in events {
+            let Event::Failed(FailedCall { role: Role::Agent, tries, request, asked, .. }) = event else { continue };
+            let refusals = tries.iter().filter(|last| last.class == ErrorClass::BadRequest);
+            if asked.is_none() {
+                names.here.extend(refusals.filter_map(|refusal| refused_name(&refusal.detail)).map(str::to_owned));
+            } else if let Some(passed) = request.as_ref().and_then(|request| request.passed.as_deref()) {
+                let told = refusals.flat_map(|refusal| words(&refusal.detail));
+                names.there.extend(told.filter(|word| passed.fields.contains_key(*word)).map(str::to_owned));
+            }
+        }
+        names
+    }
+
+    /// Both, for a sentence; `None` if there are none.
+    fn in_words(&self) -> Option<String> {
+        match (in_words(&self.here), in_words(&self.there)) {
+            (None, None) => None,
+            (Some(here), None) => Some(format!("for {here}")),
+            (None, Some(there)) => Some(format!("by the endpoint for {there}")),
+            (Some(here), Some(there)) => Some(format!("for {here}, and by the endpoint for {there}")),
+        }
     }
 }
 
@@ -89,7 +114,7 @@ fn words(message: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The first of `names`, and the number of the others; `None` if there are none.
-fn in_words(names: &BTreeSet<&str>) -> Option<String> {
+fn in_words(names: &BTreeSet<String>) -> Option<String> {
     let named = names.iter().take(FIELDS_NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     match names.len() {
         0 => None,
@@ -117,9 +142,7 @@ fn end_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use regatta_benchmark_testing::answered;
-    use regatta_proto::{
-        ChatRequest, ClientFormat, Digest, Ended, Finish, ModelRef, Passed, Reply, Role, Started, Try,
-    };
+    use regatta_proto::{ChatRequest, ClientFormat, Digest, Ended, Finish, ModelRef, Passed, Reply, Started, Try};
 
     use super::*;
 
@@ -209,7 +232,9 @@ mod tests {
         assert_eq!(how(std::slice::from_ref(&there)).as_deref(), Some(expected));
         let here = refused("`n` asks for several answers", None);
         let expected = "ended well, with requests refused for `n`, and by the endpoint for `top_k`";
-        assert_eq!(how(&[here, there]).as_deref(), Some(expected));
+        assert_eq!(how(&[here.clone(), there.clone()]).as_deref(), Some(expected));
+        let alone = Transcript { events: vec![here, there] };
+        assert_eq!(RefusedNames::of(&alone), RefusedNames::default(), "no agent was started");
         assert_eq!(how(&[refused("the stop_k is too long", Some(Digest::of(b"other")))]), None);
     }
 
