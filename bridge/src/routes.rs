@@ -155,16 +155,19 @@ impl Server {
                 let place = place_of_request;
                 Asked { opened, member, format, headers, body, expanded, held, peer, created, place }.answer().await
             }
-            Place::Stored(object) => match opened.responses.serve(object, &head.method, &body, self.created) {
-                Ok(told) => stored(told, held, place_of_request),
-                Err(error) => {
-                    // Whoever tidies up does not need what is gone already.
-                    if head.method != Method::DELETE {
-                        opened.session.unreadable(&error.message);
+            Place::Stored(object) => {
+                let asked = (head.uri.query().unwrap_or_default(), &*body);
+                match opened.responses.serve(object, &head.method, asked, self.created) {
+                    Ok(told) => stored(told, held, place_of_request),
+                    Err(error) => {
+                        // Whoever tidies up does not need what is gone already.
+                        if head.method != Method::DELETE {
+                            opened.session.unreadable(&error.message);
+                        }
+                        return Err(refused(error));
                     }
-                    return Err(refused(error));
                 }
-            },
+            }
             Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
             Place::Model(name) => models::one(name, self.created, dialect(head)),
             Place::Unserved => return Err(refused(unserved(rest))),

@@ -41,7 +41,7 @@ fn store() -> ResponseStore {
     let Expanded { keeping, .. } = store.expand(br#"{"input": "x"}"#).unwrap();
     let item = r#"{"id": "msg_1", "type": "message", "role": "assistant", "content": "y"}"#;
     store.keep(&keeping.unwrap(), &format!(r#"{{"id": "resp_1", "output": [{item}]}}"#).into());
-    store.serve(StoredObject::Conversations, &Method::POST, b"{}", 0).unwrap();
+    store.serve(StoredObject::Conversations, &Method::POST, ("", b"{}"), 0).unwrap();
     store
 }
 

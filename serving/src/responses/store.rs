@@ -259,8 +259,8 @@ impl ResponseStore {
         self.settle(&mut inner);
     }
 
-    /// Answers a request about a stored object by a method that it [takes](StoredObject::takes), of a client that is told `created` as the time
-    /// of all that is made, in seconds since 1970.
+    /// Answers a request about a stored object by a method that it [takes](StoredObject::takes), with the query of its URL and its body, of a
+    /// client that is told `created` as the time of all that is made, in seconds since 1970.
     ///
     /// # Errors
     /// 404, when the object is not kept; 400, when `body` has no items that can be read.
@@ -268,7 +268,7 @@ impl ResponseStore {
         &self,
         object: StoredObject<'_>,
         method: &Method,
-        body: &[u8],
+        (query, body): (&str, &[u8]),
         created: i64,
     ) -> Result<Bytes, ApiError> {
         let mut inner = self.lock();
@@ -284,8 +284,7 @@ impl ResponseStore {
             }
             StoredObject::InputItems(id) => {
                 let response = inner.response(id).ok_or_else(|| nothing("response", id))?;
-                // The newest first, as the provider lists them.
-                self.list(response.input.iter().rev())
+                self.list(in_order(&response.input, query))
             }
             StoredObject::Conversations => {
                 let items = items_of(body)?;
@@ -310,18 +309,17 @@ impl ResponseStore {
                 inner.append(id, "", items.iter().map(|item| item.get()));
                 self.settle(&mut inner);
                 let items: Vec<Arc<str>> = items.iter().map(|item| Arc::from(item.get())).collect();
-                self.list(items.iter())
+                self.list(items.iter().collect())
             }
             StoredObject::Items(id) => {
                 let conversation = inner.conversation(id).ok_or_else(|| nothing("conversation", id))?;
-                self.list(conversation.items.iter().rev())
+                self.list(in_order(&conversation.items, query))
             }
         }
     }
 
     /// A list of items: all of them, whatever length of a page the client asks for.
-    fn list<'a>(&self, items: impl Iterator<Item = &'a Arc<str>>) -> Result<Bytes, ApiError> {
-        let items: Vec<&Arc<str>> = items.collect();
+    fn list(&self, items: Vec<&Arc<str>>) -> Result<Bytes, ApiError> {
         self.fits(items.iter().copied())?;
         let id = |item: Option<&&Arc<str>>| json!(item.and_then(|item| id_of(item)));
         let (first, last) = (id(items.first()), id(items.last()));
@@ -491,6 +489,11 @@ fn referred_id(item: &str) -> Option<Cow<'_, str>> {
         None => role.is_none(),
     };
     id.filter(|_| is_reference).map(|Text(id)| id)
+}
+
+/// `items`, which are kept from the oldest on, as the provider lists them: the newest first, unless the query of the URL has another wish.
+fn in_order<'a>(items: &'a [Arc<str>], query: &str) -> Vec<&'a Arc<str>> {
+    if query.split('&').any(|wish| wish == "order=asc") { items.iter().collect() } else { items.iter().rev().collect() }
 }
 
 fn id_of(item: &str) -> Option<Cow<'_, str>> {
