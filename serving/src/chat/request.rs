@@ -223,9 +223,9 @@ fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut
     Ok(())
 }
 
-/// The id of a call of the first form, which has none there: by its number in the conversation.
+/// The id of a call of the first form, which has none there: by its number in the conversation. Mistral takes nine letters and digits alone.
 fn id_of_first(number: u32) -> Arc<str> {
-    format!("function_call_{number}").into()
+    format!("call{number:05}").into()
 }
 
 fn tool_call(mut call: Fields<'_>, reader: &mut Reader) -> Result<ToolCall, ApiError> {
