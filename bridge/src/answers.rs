@@ -3,8 +3,10 @@
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
+use regatta_memory::{ByteHolder, HeldBytes};
 use regatta_proto::ErrorClass;
 use regatta_serving::{ApiError, Dialect, json_bytes};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::answer_body::AnswerBody;
 use crate::session::Refused;
@@ -27,6 +29,26 @@ pub(crate) fn respond(status: StatusCode, content_type: &str, body: AnswerBody) 
 /// A JSON document.
 pub(crate) fn json(value: &impl serde::Serialize) -> Response<AnswerBody> {
     respond(StatusCode::OK, JSON, AnswerBody::new(json_bytes(value), None))
+}
+
+/// A text that counts, and takes its request's place, until it is sent.
+struct Counted {
+    text: Bytes,
+    _held: (ByteHolder, OwnedSemaphorePermit),
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}
+
+/// A JSON document of what a session has in memory. Its client can have it as often as it asks, and may read as slowly as it likes.
+pub(crate) fn stored(text: Bytes, held: HeldBytes, place: OwnedSemaphorePermit) -> Response<AnswerBody> {
+    let holder = held.holder();
+    held.keep(text.len() as u64);
+    let counted = Counted { text, _held: (holder, place) };
+    respond(StatusCode::OK, JSON, AnswerBody::new(Bytes::from_owner(counted), None))
 }
 
 /// A refusal in the shape of `dialect`.

@@ -9,7 +9,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{HeaderMap, Response, StatusCode};
 use regatta_memory::HeldBytes;
 use regatta_proto::{Digest, MemberName};
-use regatta_serving::{ApiError, ChatCall, Expanded, Format, Reading};
+use regatta_serving::{ApiError, ChatCall, Expanded, Format, Keeping, Reading};
 use serde::de::IgnoredAny;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 
@@ -67,9 +67,13 @@ impl Asked<'_> {
                 return refuse(&error, dialect);
             }
         };
-        // It may be long, and the wait as well.
-        drop((body, held));
+        // It may be long, and the wait as well. No read waits for others: what is kept of it meanwhile is counted beside them.
+        drop(body);
+        let (holder, bytes) = (held.holder(), keeping.as_ref().map_or(0, Keeping::bytes));
+        held.keep(bytes);
+        let keeping = keeping.map(|keeping| (keeping, holder));
         request.member = member;
+        let reads_one_call = request.parallel_tool_calls == Some(false);
         let Waiter { number, outcome } = match opened.shared_calls.join(key, peer.clone()) {
             Join::Wait(waiter) => waiter,
             Join::Lead(leader, waiter) => {
@@ -90,6 +94,7 @@ impl Asked<'_> {
             format,
             streaming,
             forms,
+            reads_one_call,
             keeping,
             created,
         };

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 
+use regatta_memory::ByteHolder;
 use regatta_serving::ResponseStore;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -66,13 +67,19 @@ impl Sessions {
         Ok(Self { tokens: Tokens::new()?, opened: AtomicU64::new(0), open, watched })
     }
 
-    pub(crate) fn open(self: &Arc<Self>, origin: &str, session: Arc<dyn BridgedSession>) -> OpenSession {
+    /// Opens a session, of which `holder` counts the responses that it keeps.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        origin: &str,
+        session: Arc<dyn BridgedSession>,
+        holder: ByteHolder,
+    ) -> OpenSession {
         let token = self.tokens.make(self.opened.fetch_add(1, Ordering::Relaxed));
         let opened = Arc::new(Opened {
             session,
             closed: CancellationToken::new(),
             shared_calls: SingleFlight::new(),
-            responses: ResponseStore::new(RESPONSES_MAX, RESPONSES_BYTES_MAX),
+            responses: ResponseStore::new(RESPONSES_MAX, RESPONSES_BYTES_MAX, Some(holder)),
             requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
         });
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use hyper::body::Incoming;
 use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response};
 use regatta_benchmarks::ToolRequest;
-use regatta_memory::{ByteBudget, parsed_bytes};
+use regatta_memory::{ByteBudget, TooLarge, parsed_bytes};
 use regatta_proto::MemberName;
 use regatta_serving::{ApiError, Dialect, Expanded, Format, NoBody, StoredObject, read_body};
 
 use crate::answer_body::{AnswerBody, Gone};
-use crate::answers::{JSON, refuse, respond};
+use crate::answers::{refuse, stored};
 use crate::calls::{Asked, closed};
 use crate::connection::Peer;
 use crate::open::{Absent, Opened, REQUESTS_MAX, Sessions};
@@ -140,25 +140,34 @@ impl Server {
             None => return Err(refused(closed())),
             Some(body) => body?,
         };
+        let too_large = |error: TooLarge| refused(ApiError::too_large(error.to_string()));
+        held.grow(parsed_bytes(&body) - body.len() as u64).await.map_err(too_large)?;
         let expanded = match place {
             Place::Call(Format::Responses) => expand(&opened, &body).map_err(refused)?,
             _ => Expanded::default(),
         };
-        let parsed = parsed_bytes(expanded.body.as_ref().unwrap_or(&body)).saturating_sub(body.len() as u64);
-        held.grow(parsed).await.map_err(|error| refused(ApiError::too_large(error.to_string())))?;
+        if let Some(whole) = &expanded.body {
+            held.grow(parsed_bytes(whole)).await.map_err(too_large)?;
+        }
         Ok(match place {
             Place::Call(format) => {
                 let (opened, headers, created) = (&opened, &head.headers, self.created);
                 let place = place_of_request;
                 Asked { opened, member, format, headers, body, expanded, held, peer, created, place }.answer().await
             }
-            Place::Stored(object) => match opened.responses.serve(object, &head.method, &body, self.created) {
-                Ok(told) => respond(StatusCode::OK, JSON, AnswerBody::new(told, None)),
-                Err(error) => {
-                    opened.session.unreadable(&error.message);
-                    return Err(refused(error));
+            Place::Stored(object) => {
+                let asked = (head.uri.query().unwrap_or_default(), &*body);
+                match opened.responses.serve(object, &head.method, asked, self.created) {
+                    Ok(told) => stored(told, held, place_of_request),
+                    Err(error) => {
+                        // Whoever tidies up does not need what is gone already.
+                        if head.method != Method::DELETE {
+                            opened.session.unreadable(&error.message);
+                        }
+                        return Err(refused(error));
+                    }
                 }
-            },
+            }
             Place::Models => models::list(&opened.session.models(), self.created, dialect(head)),
             Place::Model(name) => models::one(name, self.created, dialect(head)),
             Place::Unserved => return Err(refused(unserved(rest))),

@@ -94,7 +94,7 @@ impl Bridge {
     /// Makes `session` reachable until what is returned is dropped.
     #[must_use]
     pub fn open(&self, session: Arc<dyn BridgedSession>) -> OpenSession {
-        self.sessions.open(&self.origin, session)
+        self.sessions.open(&self.origin, session, self.server.bytes.holder())
     }
 
     /// Serves at the socket `path` too, without encryption: nothing leaves the machine. Whoever reaches the path can connect, so that its

@@ -1,8 +1,10 @@
 //! Answers to a client about its call: whole or streamed, and filler until then.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use regatta_memory::ByteHolder;
 use regatta_proto::{Finish, Reply, Usage};
 use regatta_serving::{Answer, ApiError, Format, Keeping, Stamp, Streaming, ToolForms};
 
@@ -24,8 +26,10 @@ pub(crate) struct Telling {
     pub(crate) streaming: Option<Streaming>,
     /// Forms in which the client reads calls of its tools.
     pub(crate) forms: ToolForms,
-    /// Input that is kept with the answer, for requests that refer to it.
-    pub(crate) keeping: Option<Keeping>,
+    /// The client asked for one call of a tool at a time, which not every endpoint can be told.
+    pub(crate) reads_one_call: bool,
+    /// Input that is kept with the answer, for requests that refer to it; and the holder that counts it until then.
+    pub(crate) keeping: Option<(Keeping, ByteHolder)>,
     /// Seconds since 1970.
     pub(crate) created: i64,
 }
@@ -48,18 +52,28 @@ impl Telling {
     /// The answer.
     pub(crate) fn answered(&self, answered: &Answered) -> AnswerBody {
         let Answered { reply, usage, model } = answered;
-        let stamp = self.stamp();
-        let answer = Answer { model, reply, usage, stamp: &stamp, forms: Some(&self.forms) };
+        let (stamp, reply) = (self.stamp(), self.as_read(reply));
+        let answer = Answer { model, reply: &reply, usage, stamp: &stamp, forms: Some(&self.forms) };
         let bytes = match self.streaming {
             None => answer.whole(self.format),
             Some(streaming) => answer.streamed(self.format, streaming),
         };
-        if let Some(keeping) = &self.keeping {
+        if let Some((keeping, _)) = &self.keeping {
             let whole = if self.streaming.is_some() { answer.whole(self.format) } else { bytes.clone() };
             self.opened.responses.keep(keeping, &whole);
         }
         let claim = Claim { opened: Arc::clone(&self.opened), number: self.number, peer: self.peer.clone() };
         AnswerBody::new(bytes, Some(claim))
+    }
+
+    /// The reply with as many calls as the client reads.
+    fn as_read<'r>(&self, reply: &'r Reply) -> Cow<'r, Reply> {
+        if !self.reads_one_call || reply.tool_calls.len() < 2 {
+            return Cow::Borrowed(reply);
+        }
+        let mut reply = reply.clone();
+        reply.tool_calls.truncate(1);
+        Cow::Owned(reply)
     }
 
     /// Body that reports an error, under a status that promised an answer.

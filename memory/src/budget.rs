@@ -191,6 +191,12 @@ impl HeldBytes {
         Ok(())
     }
 
+    /// The holder, which lasts beyond the read: what is kept of it is given back with the last clone.
+    #[must_use]
+    pub fn holder(&self) -> ByteHolder {
+        self.holder.clone()
+    }
+
     /// Bytes held.
     #[must_use]
     pub const fn bytes(&self) -> u64 {

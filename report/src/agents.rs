@@ -4,14 +4,25 @@ use std::collections::BTreeSet;
 
 use regatta_backends::AgentEnd;
 use regatta_benchmarks::delegated;
-use regatta_proto::{ErrorClass, Event, FailedCall, HowEnded, Transcript};
+use regatta_proto::{ErrorClass, Event, FailedCall, HowEnded, Role, Transcript};
 
 /// Most bytes of standard error that are quoted: its end, where programs say why they gave up.
 const ERRORS_BYTES_MAX: usize = 400;
 /// Refused fields of one session that are named.
 const FIELDS_NAMED: usize = 5;
+/// Bytes of the longest field that is looked for in an endpoint's message.
+const LONGEST_NAME: usize = 64;
 /// Stands behind a route in the refusal of one that is not served.
 const NOT_SERVED: &str = " is not served";
+
+/// Names for which requests of a session's external agent were refused.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RefusedNames {
+    /// Fields and routes for which requests were refused without having been sent.
+    pub here: BTreeSet<String>,
+    /// Fields that were passed on, and for which the endpoint refused requests.
+    pub there: BTreeSet<String>,
+}
 
 /// End of the session's last agent; `None` where there was none, or where it ended well and nothing that it asked was refused. In a conversation it
 /// has asked what it asked in any of its turns.
@@ -38,7 +49,10 @@ pub fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     let end = |how: String, errors: &str| AgentEnd { how, errors: end_of(errors).to_owned() };
     let how = match ended.how {
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) if has_asked => {
-            return Some(end(format!("ended well, with requests refused for {}", refused(&own)?), ""));
+            return Some(end(
+                format!("ended well, with requests refused {}", RefusedNames::among(&own).in_words()?),
+                "",
+            ));
         }
         HowEnded::Exited(0) | HowEnded::Exited(200..=299) => "ended well".to_owned(),
         HowEnded::Exited(code) => format!("exited {code}"),
@@ -58,14 +72,49 @@ pub fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
     Some(end(how, &ended.errors))
 }
 
-/// Fields and routes for which requests were refused without having been sent, by name; `None` if there are none.
-fn refused(events: &[&Event]) -> Option<String> {
-    let mut names = BTreeSet::new();
-    for event in events {
-        let Event::Failed(FailedCall { tries, asked: None, .. }) = event else { continue };
-        let refusals = tries.iter().filter(|last| last.class == ErrorClass::BadRequest);
-        names.extend(refusals.filter_map(|refusal| refused_name(&refusal.detail)));
+impl RefusedNames {
+    /// Those of all of its starts; none of a session without an external agent.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        let events: Vec<&Event> = transcript.events.iter().collect();
+        let is_external = events.iter().any(|event| matches!(event, Event::Started(_)));
+        if is_external { Self::among(&events) } else { Self::default() }
     }
+
+    fn among(events: &[&Event]) -> Self {
+        let mut names = Self::default();
+        for event in events {
+            let Event::Failed(FailedCall { role: Role::Agent, tries, request, asked, .. }) = event else { continue };
+            let refusals = tries.iter().filter(|last| last.class == ErrorClass::BadRequest);
+            if asked.is_none() {
+                names.here.extend(refusals.filter_map(|refusal| refused_name(&refusal.detail)).map(str::to_owned));
+            } else if let Some(passed) = request.as_ref().and_then(|request| request.passed.as_deref()) {
+                let told = refusals.flat_map(|refusal| words(&refusal.detail));
+                names.there.extend(told.filter(|word| passed.fields.contains_key(*word)).map(str::to_owned));
+            }
+        }
+        names
+    }
+
+    /// Both, for a sentence; `None` if there are none.
+    fn in_words(&self) -> Option<String> {
+        match (in_words(&self.here), in_words(&self.there)) {
+            (None, None) => None,
+            (Some(here), None) => Some(format!("for {here}")),
+            (None, Some(there)) => Some(format!("by the endpoint for {there}")),
+            (Some(here), Some(there)) => Some(format!("for {here}, and by the endpoint for {there}")),
+        }
+    }
+}
+
+/// The words of a message that may be names of fields.
+fn words(message: &str) -> impl Iterator<Item = &str> {
+    let is_apart = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '_');
+    message.split(is_apart).filter(|word| (1..=LONGEST_NAME).contains(&word.len()))
+}
+
+/// The first of `names`, and the number of the others; `None` if there are none.
+fn in_words(names: &BTreeSet<String>) -> Option<String> {
     let named = names.iter().take(FIELDS_NAMED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     match names.len() {
         0 => None,
@@ -93,7 +142,7 @@ fn end_of(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use regatta_benchmark_testing::answered;
-    use regatta_proto::{ChatRequest, Digest, Ended, Finish, ModelRef, Reply, Role, Started, Try};
+    use regatta_proto::{ChatRequest, ClientFormat, Digest, Ended, Finish, ModelRef, Passed, Reply, Started, Try};
 
     use super::*;
 
@@ -153,7 +202,40 @@ mod tests {
         let expected = "ended well, with requests refused for `a`, `b`, `c`, `d`, `e` and 2 more";
         assert_eq!(end(many.to_vec()).as_deref(), Some(expected));
         let of_provider = failed("`x` is wrong, says the provider", Some(Digest::of(b"request")));
-        assert_eq!(end(vec![of_provider]), None, "what an endpoint refused is the agent's own affair");
+        assert_eq!(end(vec![of_provider]), None, "what an endpoint refused otherwise is the agent's own affair");
+    }
+
+    #[test]
+    fn fields_that_were_passed_on_and_that_the_endpoint_refused_are_named() {
+        let refused = |detail: &str, asked: Option<Digest>| {
+            let fields = ["top_k", "min_p"].map(|name| (name.to_owned(), serde_json::json!(1)));
+            let passed = Passed { format: ClientFormat::Chat, fields: fields.into() };
+            let request = ChatRequest { passed: Some(passed.into()), ..ChatRequest::default() };
+            Event::Failed(FailedCall {
+                role: Role::Agent,
+                attempt: 1,
+                model: "sim/any".parse().unwrap(),
+                tries: vec![Try::not_sent(ErrorClass::BadRequest, detail.to_owned())],
+                request: asked.is_some().then(|| Box::new(request)),
+                asked,
+            })
+        };
+        let how = |refusals: &[Event]| {
+            let mut events = vec![Event::Started(Started { agent: "mine".parse().unwrap(), attempt: 1 })];
+            events.extend_from_slice(refusals);
+            let ended = Ended { how: HowEnded::Exited(0), output: "".into(), is_cut: false, errors: "".into() };
+            events.push(Event::Ended(Box::new(ended)));
+            agent_end(&Transcript { events }).map(|end| end.how)
+        };
+        let there = refused("Unknown parameter: 'top_k'.", Some(Digest::of(b"request")));
+        let expected = "ended well, with requests refused by the endpoint for `top_k`";
+        assert_eq!(how(std::slice::from_ref(&there)).as_deref(), Some(expected));
+        let here = refused("`n` asks for several answers", None);
+        let expected = "ended well, with requests refused for `n`, and by the endpoint for `top_k`";
+        assert_eq!(how(&[here.clone(), there.clone()]).as_deref(), Some(expected));
+        let alone = Transcript { events: vec![here, there] };
+        assert_eq!(RefusedNames::of(&alone), RefusedNames::default(), "no agent was started");
+        assert_eq!(how(&[refused("the stop_k is too long", Some(Digest::of(b"other")))]), None);
     }
 
     #[test]

@@ -24,7 +24,7 @@ mod summary;
 mod tabulation;
 mod tradeoffs;
 
-pub use agents::agent_end;
+pub use agents::{RefusedNames, agent_end};
 pub use canaries::{CanaryAnswers, CanarySession};
 pub use decided::{RenderedDecided, render_decided, render_decided_so_far};
 pub use decision::render_decision;

@@ -54,7 +54,7 @@ impl Endpoint {
             judged: Seen::new(),
             tally: Tally::default(),
             batches,
-            responses: ResponseStore::new(MAX_RESPONSES, MAX_RESPONSE_BYTES),
+            responses: ResponseStore::new(MAX_RESPONSES, MAX_RESPONSE_BYTES, None),
         }
     }
 }

@@ -4,10 +4,12 @@ use serde_json::{Map, Value, json};
 
 /// Most values of one example. Definitions that use each other twice double it with each level.
 const VALUES: usize = 4096;
-/// Bytes of names and given values that count as one value more.
-const BYTES_A_VALUE: usize = 64;
+/// Bytes of names, texts and given values that count as one value more.
+const BYTES_A_VALUE: usize = 16;
 /// Most schemas that are followed into each other. Readers of JSON stop at 128.
 const LEVELS: usize = 64;
+/// Types that JSON Schema has: a list of them that is longer says some twice.
+const TYPES: usize = 7;
 const TEXT: &str = "text";
 /// The schema of what no schema is given for.
 static ANY: Value = Value::Bool(true);
@@ -22,6 +24,32 @@ const BEYOND: [&str; 9] = [
     "dependentRequired",
     "dependentSchemas",
     "$dynamicRef",
+];
+
+/// Keywords, beside `type`, that restrict values which are found by a reference or among alternatives.
+const RESTRICTIONS: [&str; 22] = [
+    "$ref",
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "properties",
+    "required",
+    "additionalProperties",
+    "unevaluatedProperties",
+    "minProperties",
+    "maxProperties",
+    "items",
+    "prefixItems",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
 ];
 
 /// A value that is valid by `schema`; `None` if none is found.
@@ -67,11 +95,18 @@ impl<'s> Examples<'s> {
             return None;
         }
         if let Some(reference) = keywords.get("$ref") {
-            return self.referred(reference.as_str()?);
+            if is_restricted_beside("$ref", keywords) {
+                return None;
+            }
+            return self.referred(reference.as_str()?).filter(|found| is_of_type(found, keywords));
         }
         for alternatives in ["anyOf", "oneOf"] {
             if let Some(schemas) = keywords.get(alternatives) {
-                return schemas.as_array()?.iter().find_map(|schema| self.of(schema));
+                if is_restricted_beside(alternatives, keywords) {
+                    return None;
+                }
+                let mut schemas = schemas.as_array()?.iter();
+                return schemas.find_map(|schema| self.of(schema).filter(|found| is_of_type(found, keywords)));
             }
         }
         if let Some(schemas) = keywords.get("allOf") {
@@ -79,7 +114,9 @@ impl<'s> Examples<'s> {
         }
         match keywords.get("type") {
             Some(Value::String(kind)) => self.of_kind(kind, keywords),
-            Some(Value::Array(kinds)) => kinds.iter().find_map(|kind| self.of_kind(kind.as_str()?, keywords)),
+            Some(Value::Array(kinds)) => {
+                kinds.iter().take(TYPES).find_map(|kind| self.of_kind(kind.as_str()?, keywords))
+            }
             Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) => None,
             None if keywords.contains_key("properties") || keywords.contains_key("required") => self.object(keywords),
             None if keywords.contains_key("items") => self.list(keywords),
@@ -87,13 +124,18 @@ impl<'s> Examples<'s> {
         }
     }
 
-    /// Counts one value, with so many bytes that the schema gives.
+    /// Counts one value, with so many bytes of its text. Once there are too many, no other alternative is looked into.
     fn spend(&mut self, bytes: usize) -> Option<()> {
-        self.left = self.left.checked_sub(1 + bytes / BYTES_A_VALUE)?;
+        let Some(left) = self.left.checked_sub(1 + bytes / BYTES_A_VALUE) else {
+            self.left = 0;
+            return None;
+        };
+        self.left = left;
         Some(())
     }
 
     fn referred(&mut self, reference: &'s str) -> Option<Value> {
+        self.spend(reference.len())?;
         let place = reference.strip_prefix('#')?;
         if self.within.contains(&reference) {
             return None;
@@ -109,23 +151,27 @@ impl<'s> Examples<'s> {
     /// A value by all of `schemas`: the only one's, or the fields of all objects together, and of the schema that has them.
     fn all(&mut self, schemas: &'s [Value], keywords: &'s Map<String, Value>) -> Option<Value> {
         if let [only] = schemas
-            && !keywords.contains_key("properties")
+            && !is_restricted_beside("allOf", keywords)
         {
-            return self.of(only);
+            return self.of(only).filter(|found| is_of_type(found, keywords));
         }
         let mut fields = Map::new();
         for schema in schemas {
-            let Value::Object(more) = self.of(schema)? else { return None };
-            fields.extend(more);
+            let more = self.of(schema)?;
+            unite(&mut fields, more)?;
         }
-        let Value::Object(own) = self.object(keywords)? else { return None };
-        fields.extend(own);
+        let own = self.object(keywords)?;
+        unite(&mut fields, own)?;
         Some(Value::Object(fields))
     }
 
     fn of_kind(&mut self, kind: &str, keywords: &'s Map<String, Value>) -> Option<Value> {
         match kind {
-            "string" => text(keywords),
+            "string" => {
+                let said = text(keywords)?;
+                self.spend(said.as_str().map_or(0, str::len))?;
+                Some(said)
+            }
             "integer" => number(keywords, true),
             "number" => number(keywords, false),
             "boolean" => Some(Value::Bool(false)),
@@ -140,13 +186,17 @@ impl<'s> Examples<'s> {
     fn list(&mut self, keywords: &'s Map<String, Value>) -> Option<Value> {
         let fewest = keywords.get("minItems").map_or(Some(0), Value::as_u64)?;
         let fewest = usize::try_from(fewest).ok()?;
+        let most = keywords.get("maxItems").map_or(Some(u64::MAX), Value::as_u64)?;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
         let is_unique = keywords.get("uniqueItems").and_then(Value::as_bool) == Some(true);
-        if (is_unique && fewest > 1) || fewest > VALUES {
+        if (is_unique && fewest > 1) || fewest > VALUES || fewest > most {
             return None;
         }
         let first = keywords.get("prefixItems").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let rest = keywords.get("items").unwrap_or(&ANY);
-        let schemas = first.iter().chain(std::iter::repeat(rest)).take(fewest.max(first.len()));
+        // The first ones of a list may be alike.
+        let count = if is_unique { fewest } else { fewest.max(first.len()).min(most) };
+        let schemas = first.iter().chain(std::iter::repeat(rest)).take(count);
         schemas.map(|schema| self.of(schema)).collect::<Option<Vec<Value>>>().map(Value::Array)
     }
 
@@ -162,8 +212,45 @@ impl<'s> Examples<'s> {
             fields.insert(name.to_owned(), self.of(schema.unwrap_or(&ANY))?);
         }
         let fewest = keywords.get("minProperties").map_or(Some(0), Value::as_u64)?;
-        (fields.len() as u64 >= fewest).then_some(Value::Object(fields))
+        let most = keywords.get("maxProperties").map_or(Some(u64::MAX), Value::as_u64)?;
+        (fewest..=most).contains(&(fields.len() as u64)).then_some(Value::Object(fields))
     }
+}
+
+/// `true` if more than `name`, and a type, says which values are valid.
+fn is_restricted_beside(name: &str, keywords: &Map<String, Value>) -> bool {
+    RESTRICTIONS.iter().any(|keyword| *keyword != name && keywords.contains_key(*keyword))
+}
+
+/// `true` if `value` is of the type that the keywords want, if they want one.
+fn is_of_type(value: &Value, keywords: &Map<String, Value>) -> bool {
+    let is = |kind: &Value| match kind.as_str() {
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("null") => value.is_null(),
+        Some("array") => value.is_array(),
+        Some("object") => value.is_object(),
+        Some(_) | None => false,
+    };
+    match keywords.get("type") {
+        None => true,
+        Some(Value::Array(kinds)) => kinds.iter().take(TYPES).any(is),
+        Some(kind) => is(kind),
+    }
+}
+
+/// Adds the fields of `more` to those of an object that has to be valid by several schemas; `None` where two want another value of a field.
+fn unite(fields: &mut Map<String, Value>, more: Value) -> Option<()> {
+    let Value::Object(more) = more else { return None };
+    for (name, value) in more {
+        if fields.get(&name).is_some_and(|known| *known != value) {
+            return None;
+        }
+        fields.insert(name, value);
+    }
+    Some(())
 }
 
 fn text(keywords: &Map<String, Value>) -> Option<Value> {
@@ -235,6 +322,10 @@ mod tests {
         }, "required": ["steps", "owner", "kind"], "additionalProperties": false});
         assert_eq!(told(plan), r#"{"steps":[],"owner":null,"kind":"b"}"#);
         assert_eq!(told(json!({"type": "array", "items": {"type": "boolean"}, "minItems": 2})), "[false,false]");
+        let pair = json!({"type": "array", "prefixItems": [{"type": "null"}, {"type": "null"}], "maxItems": 2});
+        assert_eq!(told(pair), "[null,null]");
+        let set = json!({"type": "array", "prefixItems": [{"type": "null"}, {"type": "null"}], "uniqueItems": true});
+        assert_eq!(told(set), "[]");
         assert_eq!(told(json!({"type": ["integer", "null"]})), "0");
         assert_eq!(told(json!({"const": 7})), "7");
         assert_eq!(told(json!({})), r#""text""#);
@@ -287,6 +378,16 @@ mod tests {
         let chain = (0..1000).map(|level: u32| (level.to_string(), json!({"$ref": format!("#/$defs/{}", level + 1)})));
         let chain: Map<String, Value> = chain.collect();
         assert_eq!(told(json!({"$ref": "#/$defs/0", "$defs": chain})), "none");
+        let often = |definition: Value| {
+            let references = vec![json!({"$ref": "#/$defs/one"}); 4000];
+            json!({"anyOf": references, "$defs": {"one": definition}})
+        };
+        // Each would be looked into as often as it is referred to.
+        assert_eq!(told(often(json!({"const": "x".repeat(1 << 20)}))), "none");
+        assert_eq!(told(often(json!({"type": vec!["fish"; 100_000]}))), "none");
+        assert_eq!(told(often(json!({"$ref": format!("#/{}", "x".repeat(1 << 20))}))), "none");
+        let texts = json!({"type": "array", "minItems": 4000, "items": {"type": "string", "minLength": 4096}});
+        assert_eq!(told(texts), "none", "sixteen million letters");
         let long = "x".repeat(10_000);
         assert_eq!(told(json!({"type": "array", "minItems": 100, "items": {"const": long}})), "none");
         assert_eq!(told(json!({"const": long})).len(), 10_002);
@@ -302,6 +403,13 @@ mod tests {
             json!({"enum": []}),
             json!(false),
             json!({"$ref": "https://example.com/schema"}),
+            json!({"type": "array", "minItems": 3, "maxItems": 2}),
+            json!({"properties": {"a": {}}, "required": ["a"], "maxProperties": 0}),
+            // What they have beside is restricted further.
+            json!({"$ref": "#/$defs/A", "minLength": 9, "$defs": {"A": {"type": "string"}}}),
+            json!({"properties": {"a": {"type": "integer"}}, "anyOf": [{"required": ["a"]}]}),
+            json!({"type": "object", "anyOf": [{"type": "string"}]}),
+            json!({"allOf": [{"properties": {"a": {"type": "integer"}}, "required": ["a"]}], "required": ["a"]}),
         ] {
             assert_eq!(told(schema), "none");
         }

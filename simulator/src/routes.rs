@@ -70,7 +70,7 @@ impl Endpoint {
                     return Ok(self.model(method, name));
                 }
                 if let Some(object) = StoredObject::at(path) {
-                    return self.stored(object, method, body).await;
+                    return self.stored(object, (method, head.uri.query().unwrap_or_default()), body).await;
                 }
                 if let Some(dialect) = batches::dialect_of(path) {
                     return self.serve_batches(dialect, &head, body).await;
@@ -120,7 +120,7 @@ impl Endpoint {
     async fn stored<B>(
         &self,
         object: StoredObject<'_>,
-        method: &Method,
+        (method, query): (&Method, &str),
         body: B,
     ) -> Result<Response<AnswerBody>, Dropped>
     where
@@ -138,7 +138,7 @@ impl Endpoint {
                 return Err(Dropped);
             }
         };
-        match self.responses.serve(object, method, &body, self.created) {
+        match self.responses.serve(object, method, (query, &body), self.created) {
             Ok(told) => Ok(ok(told)),
             Err(refusal) => Ok(self.refuse(refusal, Dialect::Openai)),
         }

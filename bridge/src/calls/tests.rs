@@ -42,7 +42,8 @@ async fn while_a_call_is_waited_for_its_body_is_not_kept() {
     let connection = Connection::new(Stream::Tcp(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap()));
     let (sender, mut begun) = mpsc::unbounded_channel();
     let sessions = Arc::new(Sessions::new().unwrap());
-    let open = sessions.open("http://127.0.0.1:1", Arc::new(Silent(sender)));
+    let budget = regatta_memory::ByteBudget::new(1 << 30);
+    let open = sessions.open("http://127.0.0.1:1", Arc::new(Silent(sender)), budget.holder());
     let opened = sessions.find(open.base_url().rsplit('/').next().unwrap()).unwrap();
     let memory = Arc::new(br#"{"model": "m", "messages": [{"role": "user", "content": "x"}]}"#.to_vec());
     let watched: Weak<Vec<u8>> = Arc::downgrade(&memory);
@@ -54,7 +55,7 @@ async fn while_a_call_is_waited_for_its_body_is_not_kept() {
         headers: &headers,
         body: Bytes::from_owner(Watched(memory)),
         expanded: Expanded::default(),
-        held: regatta_memory::ByteBudget::default().holder().read(),
+        held: budget.holder().read(),
         peer: &peer,
         created: 0,
         place: Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap(),

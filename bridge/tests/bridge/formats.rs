@@ -138,3 +138,19 @@ async fn calls_of_tools_that_are_no_functions_come_back_in_the_form_of_their_cli
     let offered: Vec<&str> = asked[0].1.tools.iter().map(|tool| &*tool.name).collect();
     assert_eq!(offered, ["docs__look", "patch"]);
 }
+
+#[tokio::test]
+async fn a_client_that_asks_for_one_call_at_a_time_reads_one_whatever_the_model_does() {
+    let call = |id: &str| ToolCall { id: id.into(), name: "look".into(), arguments: "{}".into() };
+    let session = Session::answering(Ok(Reply::calling(None, vec![call("a"), call("b")])));
+    let harness = Harness::of(session).await;
+    let look = json!({"name": "look", "parameters": {"type": "object"}});
+    for (wish, calls) in [(json!({"parallel_tool_calls": false}), 1), (json!({}), 2)] {
+        let mut body = chat("where?");
+        body["tools"] = json!([{"type": "function", "function": look}]);
+        body.as_object_mut().unwrap().extend(wish.as_object().unwrap().clone());
+        let answer: Value = harness.post("/v1/chat/completions", &body).await.json().await.unwrap();
+        let told = answer["choices"][0]["message"]["tool_calls"].as_array().unwrap();
+        assert_eq!((told.len(), &told[0]["id"]), (calls, &json!("a")));
+    }
+}

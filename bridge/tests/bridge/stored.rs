@@ -1,6 +1,10 @@
 //! Responses and conversations of a session, to which its later calls refer.
 
-use regatta_proto::{ChatRequest, ClientFormat};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use regatta_bridge::Bridge;
+use regatta_memory::ByteBudget;
+use regatta_proto::{ChatRequest, ClientFormat, Reply};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Session, posted, received};
@@ -135,4 +139,34 @@ async fn a_conversation_longer_than_a_request_may_be_is_refused() {
     let body = json!({"model": "m", "conversation": "conv_0", "input": "y".repeat((4 << 20) - (500 << 10))});
     assert_eq!(harness.post(RESPONSES, &body).await.status(), 413);
     assert_eq!(session.calls(), 0);
+}
+
+#[tokio::test]
+async fn to_tidy_up_what_is_gone_already_is_no_request_that_cannot_be_carried() {
+    let session = Session::open();
+    let harness = Harness::of(session.clone()).await;
+    for path in ["/v1/responses/resp_1", "/v1/conversations/conv_1"] {
+        assert_eq!(harness.client.delete(harness.url(path)).send().await.unwrap().status(), 404);
+    }
+    assert!(session.unreadable.lock().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_input_of_a_call_and_what_a_session_keeps_count_among_the_bytes_of_the_process() {
+    let budget = ByteBudget::new(1 << 30);
+    let bridge = Bridge::start(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), budget.clone()).await.unwrap();
+    let (session, mut watch) = Session::gated();
+    *session.answer.lock().unwrap() = Some(Ok(Reply::said("y")));
+    let open = bridge.open(session.clone());
+    let body = json!({"model": "m", "input": "x".repeat(1 << 20)});
+    let mut stream = posted(&open, RESPONSES, "", &body).await;
+    watch.begun().await;
+    assert!(budget.held() >= 1 << 20, "{} while it is under way", budget.held());
+    session.gate.add_permits(1);
+    received(&mut stream).await;
+    assert!(budget.held() >= 1 << 20, "{} while it is kept", budget.held());
+    drop(stream);
+    open.close().await;
+    bridge.shutdown().await;
+    assert_eq!(budget.held(), 0);
 }

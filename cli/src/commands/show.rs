@@ -82,6 +82,7 @@ pub(crate) async fn run(mut args: ShowArgs) -> anyhow::Result<ExitCode> {
                 return Ok(ExitCode::SUCCESS);
             }
             output::line(&listing.table);
+            listing.refused.iter().for_each(|sentence| output::note(sentence));
             if listing.shown < listing.all {
                 output::note(&format!(
                     "{} of {}; one of them: regatta show {} CELL ITEM",

@@ -4,9 +4,10 @@
 //! Bodies are written and read here, as for every other format. The SDK keeps JSON objects in unordered maps, so schemas of tools would be
 //! written differently in every process and miss the provider's cache, and arguments would lose the order in which the model wrote them.
 //!
-//! Requests that Converse cannot express are refused by name: log-probabilities, forbidding tools, one call at a time, and thinking of
-//! models that have no parameter for it. A seed is left out, because the provider samples randomly with or without one. Cache points are
-//! sent to model families that support them and left out otherwise, as are empty assistant turns.
+//! Requests that Converse cannot express are refused by name: log-probabilities, forbidding tools, and thinking of models that have no
+//! parameter for it. A seed is left out, because the provider samples randomly with or without one; so is the wish for one call of a tool
+//! at a time, because whoever has it reads the first. Cache points are sent to model families that support them and left out otherwise, as
+//! are empty assistant turns.
 
 mod answer;
 mod config;

@@ -108,9 +108,6 @@ fn tools(request: &ChatRequest) -> Result<Option<ToolConfig<'_>>, String> {
     if request.tools.is_empty() {
         return Ok(None);
     }
-    if request.parallel_tool_calls == Some(false) {
-        return Err("Bedrock's Converse cannot ask for one call of a tool at a time".to_owned());
-    }
     let tool_choice = match &request.tool_choice {
         ToolChoice::Auto => None,
         ToolChoice::None => return Err("Bedrock's Converse cannot offer tools and forbid to call them".to_owned()),

@@ -146,7 +146,11 @@ fn fill(request: &mut ChatRequest, fields: &mut Fields<'_>, reader: &mut Reader)
             reader.pass_on(penalty);
         }
     }
-    request.tool_choice = match first_choice(fields, reader)? {
+    let first = first_choice(fields, reader)?;
+    if first.is_some() && fields.raw("tool_choice").is_some() {
+        return Err(fields.refuse("function_call", "cannot stand beside `tool_choice`; send one of them"));
+    }
+    request.tool_choice = match first {
         Some(choice) => choice,
         None => tool_choice(fields, reader)?,
     };
@@ -219,9 +223,9 @@ fn say_the_name(message: &mut ChatMessage, fields: &mut Fields<'_>, reader: &mut
     Ok(())
 }
 
-/// The id of a call of the first form, which has none there: by its number in the conversation.
+/// The id of a call of the first form, which has none there: by its number in the conversation. Mistral takes nine letters and digits alone.
 fn id_of_first(number: u32) -> Arc<str> {
-    format!("function_call_{number}").into()
+    format!("call{number:05}").into()
 }
 
 fn tool_call(mut call: Fields<'_>, reader: &mut Reader) -> Result<ToolCall, ApiError> {

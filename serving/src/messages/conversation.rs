@@ -5,6 +5,7 @@ use std::sync::Arc;
 use regatta_proto::{ChatMessage, ChatRole, Image, Reasoning, ToolCall};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::NO_OBJECT;
 use crate::content::{Content, PLAIN, pass_on};
@@ -76,10 +77,63 @@ struct Said {
     text: String,
     images: Vec<Image>,
     calls: Vec<ToolCall>,
-    reasoning: Option<Reasoning>,
+    thoughts: Thoughts,
     cache_until_here: bool,
     /// A text block was there, even if empty.
     is_there: bool,
+}
+
+/// Thoughts of a message.
+#[derive(Default)]
+struct Thoughts {
+    /// Texts, of which some are empty.
+    texts: Vec<String>,
+    /// The part of the first signed one that only its provider can read.
+    opaque: Option<Arc<str>>,
+    /// Number of those that are signed.
+    signed: usize,
+    /// The order in which signed ones, texts and calls came.
+    order: Vec<Place>,
+    /// A signed one is of a provider whose messages have one alone.
+    is_alone: bool,
+}
+
+/// A block of a message, for the order of its blocks.
+enum Place {
+    /// Text of so many bytes.
+    Text(usize),
+    Call,
+    /// Blocks of a signed thought.
+    Signed(Vec<Value>),
+}
+
+impl Place {
+    /// The block as Anthropic's endpoints write it into [`Reasoning::opaque`].
+    fn blocks(self) -> Vec<Value> {
+        match self {
+            Self::Text(bytes) => vec![json!({"type": "text", "bytes": bytes})],
+            Self::Call => vec![json!({"type": "tool_use"})],
+            Self::Signed(blocks) => blocks,
+        }
+    }
+}
+
+impl Thoughts {
+    /// All of them as one.
+    fn together(mut self) -> Option<Reasoning> {
+        if self.texts.is_empty() {
+            return None;
+        }
+        self.texts.retain(|text| !text.is_empty());
+        let mut opaque = self.opaque;
+        if self.signed > 1 {
+            // Texts and calls that follow the last one need no place.
+            let end = self.order.iter().rposition(|place| matches!(place, Place::Signed(_))).map_or(0, |last| last + 1);
+            let blocks: Vec<Value> = self.order.into_iter().take(end).flat_map(Place::blocks).collect();
+            opaque = Some(Value::Array(blocks).to_string().into());
+        }
+        Some(Reasoning { text: self.texts.join("\n\n").into(), opaque })
+    }
 }
 
 /// Appends one message of this format, which becomes several of ours if it holds results of tools.
@@ -111,11 +165,11 @@ fn append(
 }
 
 fn write_down(said: &mut Said, messages: &mut Vec<ChatMessage>, role: ChatRole, reader: &Reader) {
-    let Said { text, images, calls, reasoning, cache_until_here, .. } = std::mem::take(said);
+    let Said { text, images, calls, thoughts, cache_until_here, .. } = std::mem::take(said);
     messages.push(ChatMessage {
         images,
         tool_calls: calls,
-        reasoning,
+        reasoning: thoughts.together(),
         cache_until_here: cache_until_here && reader.is_whole(),
         ..ChatMessage::new(role, text)
     });
@@ -133,7 +187,9 @@ fn add(
     let kind = block.need_text("type")?;
     match (kind.as_ref(), role) {
         ("text", _) => {
-            said.text.push_str(&block.text("text")?.unwrap_or_default());
+            let text = block.text("text")?.unwrap_or_default();
+            said.text.push_str(&text);
+            said.thoughts.order.push(Place::Text(text.len()));
             said.cache_until_here |= is_cached;
             said.is_there |= !said.text.is_empty();
             block.pass_over(&["citations"]);
@@ -141,6 +197,7 @@ fn add(
         ("tool_use", ChatRole::Assistant) => {
             let arguments = arguments(block.raw("input"));
             said.calls.push(ToolCall { id: block.need("id")?, name: block.need("name")?, arguments });
+            said.thoughts.order.push(Place::Call);
             said.cache_until_here |= is_cached;
             said.is_there = true;
             block.pass_over(&["caller"]);
@@ -152,7 +209,7 @@ fn add(
             messages.push(result(&mut block, is_cached, reader)?);
         }
         ("thinking" | "redacted_thinking", ChatRole::Assistant) => {
-            think(said, &mut block, reader)?;
+            think(said, &mut block, &kind, reader)?;
         }
         _ if reader.is_whole() => {
             said.is_there = true;
@@ -202,22 +259,45 @@ fn result(block: &mut Fields<'_>, is_cached: bool, reader: &mut Reader) -> Resul
 }
 
 /// Reads a reasoning as an answer has it: a text, and a signature that has to be sent back with it.
-fn think(said: &mut Said, block: &mut Fields<'_>, reader: &Reader) -> Result<(), ApiError> {
+fn think(said: &mut Said, block: &mut Fields<'_>, kind: &str, reader: &Reader) -> Result<(), ApiError> {
     if !reader.is_whole() {
         return Ok(());
     }
     let text = block.text("thinking")?.unwrap_or_default();
     let signature = block.text("signature")?.filter(|signature| !signature.is_empty());
-    let opaque = signature.or(block.text("data")?).map(Arc::from);
     said.is_there = true;
-    said.reasoning = Some(match said.reasoning.take() {
-        None => Reasoning { text: text.into(), opaque },
-        Some(Reasoning { opaque: Some(_), .. }) if opaque.is_some() => {
+    let thoughts = &mut said.thoughts;
+    if let Some(opaque) = signature.or(block.text("data")?) {
+        let blocks = signed(kind, &text, &opaque);
+        thoughts.is_alone |= blocks.is_none();
+        thoughts.signed += 1;
+        if thoughts.is_alone && thoughts.signed > 1 {
             return Err(block.refuse("signature", SIGNED_THOUGHT));
         }
-        Some(earlier) => {
-            Reasoning { text: format!("{}\n\n{text}", earlier.text).into(), opaque: earlier.opaque.or(opaque) }
-        }
-    });
+        thoughts.order.extend(blocks.map(Place::Signed));
+        thoughts.opaque.get_or_insert_with(|| Arc::from(opaque));
+    }
+    thoughts.texts.push(text.into_owned());
     Ok(())
+}
+
+/// The blocks of a signed thought: itself, or those of an answer that was told with all of its thoughts as one. `None` if it is of another
+/// provider, or has places of texts and calls already.
+fn signed(kind: &str, text: &str, opaque: &str) -> Option<Vec<Value>> {
+    let is_thought = |block: &Value| {
+        let kind = block.get("type").and_then(Value::as_str);
+        kind.is_some_and(|kind| ["thinking", "redacted_thinking"].contains(&kind))
+    };
+    match serde_json::from_str(opaque) {
+        Ok(Value::Array(blocks)) => blocks.iter().all(is_thought).then_some(blocks),
+        Ok(Value::Object(_)) => None,
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | Err(_) => {
+            let field = if kind == "redacted_thinking" { "data" } else { "signature" };
+            let mut block = json!({"type": kind, field: opaque});
+            if kind == "thinking" {
+                block["thinking"] = text.into();
+            }
+            Some(vec![block])
+        }
+    }
 }

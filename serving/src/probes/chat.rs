@@ -65,6 +65,8 @@ const FIELDS: &[Probe] = &[
     (r#"{"function_call": "auto"}"#, Carried),
     (r#"{"function_call": {"name": "f"}}"#, Carried),
     (r#"{"function_call": "whichever"}"#, Invalid),
+    (r#"{"function_call": "auto", "tool_choice": "auto"}"#, Invalid),
+    (r#"{"function_call": "auto", "tool_choice": null}"#, Carried),
     (r#"{"web_search_options": {"search_context_size": "low"}}"#, Refused(PROVIDERS_TOOL)),
     (r#"{"top_k": 5}"#, Passed(&["top_k"])),
     (r#"{"min_p": 0.1}"#, Passed(&["min_p"])),

@@ -137,6 +137,10 @@ const MESSAGES: &[Probe] = &[
     ),
     (
         r#"{"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "a", "signature": "s"}, {"type": "thinking", "thinking": "b", "signature": "t"}]}]}"#,
+        Carried,
+    ),
+    (
+        r#"{"messages": [{"role": "assistant", "content": [{"type": "thinking", "thinking": "a", "signature": "{}"}, {"type": "thinking", "thinking": "b", "signature": "t"}]}]}"#,
         Refused(SIGNED_THOUGHT),
     ),
     (

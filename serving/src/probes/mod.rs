@@ -37,11 +37,11 @@ fn body(plain: &str, probe: &str) -> Vec<u8> {
 
 /// A session that has had one response, `resp_1`, which said `msg_1`, and has a conversation, `conv_0`.
 fn store() -> ResponseStore {
-    let store = ResponseStore::new(9, 1 << 20);
+    let store = ResponseStore::new(9, 1 << 20, None);
     let Expanded { keeping, .. } = store.expand(br#"{"input": "x"}"#).unwrap();
     let item = r#"{"id": "msg_1", "type": "message", "role": "assistant", "content": "y"}"#;
     store.keep(&keeping.unwrap(), &format!(r#"{{"id": "resp_1", "output": [{item}]}}"#).into());
-    store.serve(StoredObject::Conversations, &Method::POST, b"{}", 0).unwrap();
+    store.serve(StoredObject::Conversations, &Method::POST, ("", b"{}"), 0).unwrap();
     store
 }
 

@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use hyper::Method;
+use regatta_memory::ByteHolder;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ use crate::refused::NOT_KEPT;
 
 /// Bytes of one mention of an item, beside its text.
 const MENTION: usize = size_of::<Arc<str>>();
+/// Bytes of an item beside its text: its place in a table that doubles when it is full, and the counters before the text.
+const ITEM: usize = 2 * size_of::<(Arc<str>, usize)>() + 2 * size_of::<usize>();
 /// Most characters of an id shown in an error.
 const ID_SHOWN: usize = 80;
 
@@ -33,6 +36,8 @@ const ID_SHOWN: usize = 80;
 pub struct ResponseStore {
     responses_max: usize,
     bytes_max: usize,
+    /// Has the bytes counted among those of the process; `None` where nobody counts.
+    holder: Option<ByteHolder>,
     inner: Mutex<Inner>,
 }
 
@@ -47,6 +52,8 @@ struct Inner {
     items: HashMap<Arc<str>, usize>,
     /// Bytes of all that is kept.
     bytes: usize,
+    /// Most bytes that were kept at once, which is what is counted: what is forgotten makes room for what comes next.
+    counted: usize,
 }
 
 #[derive(Debug)]
@@ -152,10 +159,10 @@ impl<'p> StoredObject<'p> {
 }
 
 impl ResponseStore {
-    /// An empty store, of at most so many responses, so many conversations, and so many bytes of both.
+    /// An empty store, of at most so many responses, so many conversations, and so many bytes of both, which `holder` counts.
     #[must_use]
-    pub fn new(responses_max: usize, bytes_max: usize) -> Self {
-        Self { responses_max, bytes_max, inner: Mutex::default() }
+    pub fn new(responses_max: usize, bytes_max: usize, holder: Option<ByteHolder>) -> Self {
+        Self { responses_max, bytes_max, holder, inner: Mutex::default() }
     }
 
     /// Resolves the references of a request of responses. One that cannot be read is for its reader to refuse.
@@ -182,6 +189,11 @@ impl ResponseStore {
             Some(_) if is_asked => return Err(refuse("input", "cannot be read: expected a text or a list of items")),
             Some(_) => return Ok(Expanded::default()),
         };
+        let references: Vec<Option<Cow<'_, str>>> = own.iter().map(|item| referred_id(item)).collect();
+        let is_expanded = is_asked || references.iter().any(Option::is_some);
+        if !is_expanded && !is_stored {
+            return Ok(Expanded::default());
+        }
         let inner = self.lock();
         let mut input = match (&previous, &conversation) {
             (Some(id), _) => {
@@ -195,13 +207,12 @@ impl ResponseStore {
             (None, None) => Vec::new(),
         };
         let referred = input.len();
-        let (mut is_expanded, mut by_id) = (is_asked, None);
-        for (index, item) in own.iter().enumerate() {
-            let item = match referred_id(item) {
+        let mut by_id = None;
+        for (index, (item, reference)) in own.iter().zip(&references).enumerate() {
+            let item = match reference {
                 None => inner.shared(item),
                 Some(id) => {
-                    is_expanded = true;
-                    let found = by_id.get_or_insert_with(|| inner.by_id()).get(&*id).cloned();
+                    let found = by_id.get_or_insert_with(|| inner.by_id()).get(&**id).cloned();
                     found.ok_or_else(|| not_kept(&format!("input[{index}].id"), "item_not_found"))?
                 }
             };
@@ -235,18 +246,21 @@ impl ResponseStore {
             let own = keeping.input.get(keeping.referred..).unwrap_or_default().iter().map(|item| &**item);
             inner.append(conversation, &id, own.chain(output.iter().map(|item| item.get())));
         }
-        if keeping.is_stored {
-            inner.forget_response(&id);
+        let known = inner.responses.iter().position(|response| response.id == id);
+        if let Some(response) = known.and_then(|place| inner.responses.remove(place)) {
+            // A client that was cut off in a conversation asks again after its first try was put there: the input was that of the first.
+            inner.responses.push_back(response);
+        } else if keeping.is_stored && self.has_room(keeping, answer) {
             let input = keeping.input.iter().map(|item| inner.hold(item)).collect();
             let output = output.iter().map(|item| inner.hold(item.get())).collect();
             inner.bytes += answer.len();
             inner.responses.push_back(Response { id, input, output, answer: answer.clone() });
         }
-        inner.shrink(self.responses_max, self.bytes_max);
+        self.settle(&mut inner);
     }
 
-    /// Answers a request about a stored object by a method that it [takes](StoredObject::takes), of a client that is told `created` as the time
-    /// of all that is made, in seconds since 1970.
+    /// Answers a request about a stored object by a method that it [takes](StoredObject::takes), with the query of its URL and its body, of a
+    /// client that is told `created` as the time of all that is made, in seconds since 1970.
     ///
     /// # Errors
     /// 404, when the object is not kept; 400, when `body` has no items that can be read.
@@ -254,7 +268,7 @@ impl ResponseStore {
         &self,
         object: StoredObject<'_>,
         method: &Method,
-        body: &[u8],
+        (query, body): (&str, &[u8]),
         created: i64,
     ) -> Result<Bytes, ApiError> {
         let mut inner = self.lock();
@@ -270,8 +284,7 @@ impl ResponseStore {
             }
             StoredObject::InputItems(id) => {
                 let response = inner.response(id).ok_or_else(|| nothing("response", id))?;
-                // The newest first, as the provider lists them.
-                self.list(response.input.iter().rev())
+                self.list(in_order(&response.input, query))
             }
             StoredObject::Conversations => {
                 let items = items_of(body)?;
@@ -279,7 +292,7 @@ impl ResponseStore {
                 inner.begun += 1;
                 let items = items.iter().map(|item| inner.hold(item.get())).collect();
                 inner.conversations.push_back(Conversation { id: id.clone(), items, answers: BTreeSet::new() });
-                inner.shrink(self.responses_max, self.bytes_max);
+                self.settle(&mut inner);
                 Ok(json_bytes(&conversation(&id)))
             }
             StoredObject::Conversation(id) if method == Method::DELETE => {
@@ -294,20 +307,19 @@ impl ResponseStore {
                 let items = items_of(body)?;
                 inner.conversation(id).ok_or_else(|| nothing("conversation", id))?;
                 inner.append(id, "", items.iter().map(|item| item.get()));
-                inner.shrink(self.responses_max, self.bytes_max);
+                self.settle(&mut inner);
                 let items: Vec<Arc<str>> = items.iter().map(|item| Arc::from(item.get())).collect();
-                self.list(items.iter())
+                self.list(items.iter().collect())
             }
             StoredObject::Items(id) => {
                 let conversation = inner.conversation(id).ok_or_else(|| nothing("conversation", id))?;
-                self.list(conversation.items.iter().rev())
+                self.list(in_order(&conversation.items, query))
             }
         }
     }
 
     /// A list of items: all of them, whatever length of a page the client asks for.
-    fn list<'a>(&self, items: impl Iterator<Item = &'a Arc<str>>) -> Result<Bytes, ApiError> {
-        let items: Vec<&Arc<str>> = items.collect();
+    fn list(&self, items: Vec<&Arc<str>>) -> Result<Bytes, ApiError> {
         self.fits(items.iter().copied())?;
         let id = |item: Option<&&Arc<str>>| json!(item.and_then(|item| id_of(item)));
         let (first, last) = (id(items.first()), id(items.last()));
@@ -327,8 +339,32 @@ impl ResponseStore {
         Ok(())
     }
 
+    /// `false` for a response for which all others would be forgotten, and then itself.
+    fn has_room(&self, keeping: &Keeping, answer: &Bytes) -> bool {
+        let input: usize = keeping.input.iter().map(|item| item.len()).sum();
+        input + answer.len() <= self.bytes_max
+    }
+
+    /// Forgets what is too much, and has the rest counted.
+    fn settle(&self, inner: &mut Inner) {
+        inner.shrink(self.responses_max, self.bytes_max);
+        let more = inner.bytes.saturating_sub(inner.counted);
+        if let Some(holder) = self.holder.as_ref().filter(|_| more > 0) {
+            holder.keep(more as u64);
+            inner.counted += more;
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keeping {
+    /// Bytes of the input until it is kept, those that the store has as well among them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.input.iter().map(|item| (item.len() + MENTION) as u64).sum()
     }
 }
 
@@ -367,7 +403,7 @@ impl Inner {
         let item = self.shared(item);
         let mentions = self.items.entry(Arc::clone(&item)).or_default();
         if *mentions == 0 {
-            self.bytes += item.len();
+            self.bytes += item.len() + ITEM;
         }
         *mentions += 1;
         self.bytes += MENTION;
@@ -382,7 +418,7 @@ impl Inner {
             self.bytes -= MENTION;
             if *mentions == 0 {
                 self.items.remove(item);
-                self.bytes -= item.len();
+                self.bytes -= item.len() + ITEM;
             }
         }
     }
@@ -453,6 +489,11 @@ fn referred_id(item: &str) -> Option<Cow<'_, str>> {
         None => role.is_none(),
     };
     id.filter(|_| is_reference).map(|Text(id)| id)
+}
+
+/// `items`, which are kept from the oldest on, as the provider lists them: the newest first, unless the query of the URL has another wish.
+fn in_order<'a>(items: &'a [Arc<str>], query: &str) -> Vec<&'a Arc<str>> {
+    if query.split('&').any(|wish| wish == "order=asc") { items.iter().collect() } else { items.iter().rev().collect() }
 }
 
 fn id_of(item: &str) -> Option<Cow<'_, str>> {

@@ -179,8 +179,8 @@ const fn field_of_output(format: ChatFormat) -> &'static str {
 /// 400: a schema has something that nothing can be made up for.
 fn beyond(field: &'static str, what: &str) -> ApiError {
     let message = format!(
-        "a simulated model cannot make up {what} by the schema in `{field}`: it has a `pattern`, a condition, or bounds that leave \
-         nothing; have the model `scripted` say it"
+        "a simulated model cannot make up {what} by the schema in `{field}`: it has a `pattern`, a condition, a restriction beside \
+         a reference or alternatives, or bounds that leave nothing or are too large; have the model `scripted` say it"
     );
     ApiError::bad_request(Some(field), message)
 }

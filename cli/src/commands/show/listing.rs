@@ -1,12 +1,13 @@
 //! The sessions of a run in a table, as far as they are wanted.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use comfy_table::Table;
 use regatta_catalog::StoredTranscript;
-use regatta_proto::{AttemptId, BenchmarkName, Evaluator, Flag, ItemId, Setting, Transcript, did_you_mean};
-use regatta_report::Measures;
+use regatta_proto::{AttemptId, BenchmarkName, Evaluator, Flag, ItemId, Setting, Transcript, counted, did_you_mean};
+use regatta_report::{Measures, RefusedNames};
 use serde::Deserialize;
 
 use super::text;
@@ -17,6 +18,8 @@ use crate::results::{self, ResultLine, Scores};
 use crate::transcripts::{self, Session};
 use regatta_viewer::conversation::Words;
 
+/// Names, for which requests of agents were refused, that are told.
+const REFUSED_TOLD: usize = 12;
 /// Outcome of a session that went as it should.
 const MEASURED: &str = "measured";
 
@@ -107,6 +110,8 @@ pub(super) struct Listing {
     pub(super) table: String,
     pub(super) shown: usize,
     pub(super) all: usize,
+    /// Sentences about requests of external agents in these sessions that were refused.
+    pub(super) refused: Vec<String>,
 }
 
 impl Known {
@@ -132,6 +137,7 @@ impl Known {
     /// The sessions that are wanted, in order: those with a transcript, then those that left none.
     pub(super) fn list(&self, run: &Path, wanted: &Wanted) -> anyhow::Result<Listing> {
         let mut latest: BTreeMap<Session, (u32, bool, Option<&ResultLine>)> = BTreeMap::new();
+        let mut refused: BTreeMap<Session, RefusedNames> = BTreeMap::new();
         transcripts::read_stored(run, |stored| {
             let session = Session { cell: stored.cell, item: stored.position };
             let line = self.result(&stored);
@@ -139,6 +145,11 @@ impl Known {
             let known = latest.entry(session).or_insert(found);
             if known.0 <= stored.attempt {
                 *known = found;
+                refused.remove(&session);
+                let names = RefusedNames::of(&stored.transcript);
+                if found.1 && names != RefusedNames::default() {
+                    refused.insert(session, names);
+                }
             }
         })?;
         let told: BTreeSet<(u32, &ItemId)> =
@@ -155,7 +166,7 @@ impl Known {
         for line in silent {
             rows.push(row(line.cell, "–".to_owned(), Some(line), &self.leading));
         }
-        Ok(Listing { table: fitted(table(&rows)), shown: rows.len(), all })
+        Ok(Listing { table: fitted(table(&rows)), shown: rows.len(), all, refused: refusals(refused.values()) })
     }
 }
 
@@ -192,6 +203,27 @@ impl Leading {
         };
         line.scores.as_ref().map(|scores| scores.iter().map(shorter).collect())
     }
+}
+
+/// A sentence for each place where requests of agents were refused: for which fields, and in how many sessions.
+fn refusals<'n>(sessions: impl Iterator<Item = &'n RefusedNames>) -> Vec<String> {
+    let (mut here, mut there): (BTreeMap<&str, u64>, BTreeMap<&str, u64>) = Default::default();
+    for names in sessions {
+        names.here.iter().for_each(|name| *here.entry(name).or_default() += 1);
+        names.there.iter().for_each(|name| *there.entry(name).or_default() += 1);
+    }
+    let places = [("requests of agents were refused for", here), ("endpoints refused requests of agents for", there)];
+    let told = places.into_iter().filter(|(_, names)| !names.is_empty());
+    told.map(|(what, names)| {
+        let mut names: Vec<(&str, u64)> = names.into_iter().collect();
+        names.sort_by_key(|(name, sessions)| (Reverse(*sessions), *name));
+        let more = names.len().saturating_sub(REFUSED_TOLD);
+        let named = names.iter().take(REFUSED_TOLD);
+        let named = named.map(|(name, sessions)| format!("`{name}` in {}", counted(*sessions, "session", "sessions")));
+        let named = named.collect::<Vec<_>>().join(", ");
+        if more == 0 { format!("{what} {named}") } else { format!("{what} {named} and {more} more") }
+    })
+    .collect()
 }
 
 /// Columns of the table.
@@ -276,6 +308,21 @@ mod tests {
         let listed = |leading: &Leading| leading.of_session(&line).iter().flat_map(text::scores).collect::<Vec<_>>();
         assert_eq!(listed(&leading), ["official: f1 1", "paper: f1 0.25, recall 0.5"]);
         assert_eq!(listed(&Leading::default())[0], "official: f1 1, recall 0.5");
+    }
+
+    #[test]
+    fn fields_for_which_requests_of_agents_were_refused_are_told_with_their_sessions() {
+        let names = |here: &[&str], there: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            RefusedNames { here: owned(here), there: owned(there) }
+        };
+        let sessions = [names(&["n"], &[]), names(&["audio", "n"], &["top_k"])];
+        let expected = [
+            "requests of agents were refused for `n` in 2 sessions, `audio` in 1 session",
+            "endpoints refused requests of agents for `top_k` in 1 session",
+        ];
+        assert_eq!(refusals(sessions.iter()), expected);
+        assert_eq!(refusals([].iter()), Vec::<String>::new());
     }
 
     #[test]

@@ -256,6 +256,13 @@ fn each_family_is_told_to_think_in_its_own_words() {
 }
 
 #[test]
+fn the_wish_for_one_call_at_a_time_is_left_out() {
+    let one = ChatRequest { tools: vec![weather()], parallel_tool_calls: Some(false), ..hi() };
+    let any = ChatRequest { parallel_tool_calls: None, ..one.clone() };
+    assert_eq!(sent(MODEL, &one), sent(MODEL, &any));
+}
+
+#[test]
 fn what_cannot_be_said_is_refused_by_name() {
     let refusal = |model: &str, request: ChatRequest| request::body(model, &request).unwrap_err();
     let with_tool = || ChatRequest { tools: vec![weather()], ..hi() };
@@ -263,7 +270,6 @@ fn what_cannot_be_said_is_refused_by_name() {
     let passed = Passed { format: ClientFormat::Messages, fields: [("top_k".to_owned(), json!(5))].into() };
     assert!(refusal(MODEL, ChatRequest { passed: Some(passed.into()), ..hi() }).contains("`top_k`"));
     assert!(refusal(MODEL, ChatRequest { tool_choice: ToolChoice::None, ..with_tool() }).contains("forbid"));
-    assert!(refusal(MODEL, ChatRequest { parallel_tool_calls: Some(false), ..with_tool() }).contains("at a time"));
     let llama = "meta.llama3-3-70b-instruct-v1:0";
     assert!(refusal(llama, ChatRequest { thinking: Some(Thinking::Low), ..hi() }).contains(llama));
     let oss = "openai.gpt-oss-120b-1:0";

@@ -1,9 +1,9 @@
 //! Google Gemini's `generateContent`. Source: the Gemini API's reference and its guides to thinking, thought signatures, function calling
 //! and structured output.
 //!
-//! Requests that this format cannot express are refused by name: system messages within a conversation, and calling tools one at a time.
-//! Left out as harmless are cache marks (Gemini caches by itself) and empty assistant turns. Seeds have 31 bits; of a longer one, the
-//! lowest are sent.
+//! Requests that this format cannot express are refused by name: system messages within a conversation. Left out as harmless are cache
+//! marks (Gemini caches by itself), empty assistant turns, and the wish for one call of a tool at a time, because whoever has it reads the
+//! first. Seeds have 31 bits; of a longer one, the lowest are sent.
 
 mod answer;
 mod contents;

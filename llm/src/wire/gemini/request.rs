@@ -131,9 +131,6 @@ pub(super) fn path(model: &str, stream: bool) -> String {
 /// # Errors
 /// When the format cannot express a part of the request.
 pub(super) fn body(model: &str, request: &ChatRequest) -> Result<Bytes, String> {
-    if request.parallel_tool_calls == Some(false) && !request.tools.is_empty() {
-        return Err("Gemini's format cannot ask for one call of a tool at a time".to_owned());
-    }
     let Conversation { system, contents } = Conversation::new(request)?;
     let functions: Vec<Function<'_>> = request.tools.iter().map(function).collect();
     let body = Body {

@@ -151,7 +151,7 @@ fn functions_of_the_first_versions_are_called_as_they_were_then() {
     assert_eq!((&*request.tools[0].name, &request.tool_choice), ("look", &ToolChoice::Named("look".into())));
     assert_eq!((request.parallel_tool_calls, &request.passed), (Some(false), &None));
     let [_, asked, told] = &request.messages[..] else { panic!("{request:?}") };
-    assert_eq!((asked.tool_calls[0].id.clone(), told.role), ("function_call_1".into(), ChatRole::Tool));
+    assert_eq!((asked.tool_calls[0].id.clone(), told.role), ("call00001".into(), ChatRole::Tool));
     assert_eq!(told.tool_call_id.as_ref(), Some(&asked.tool_calls[0].id));
 
     let take = |id: &str| ToolCall { id: id.into(), name: "look".into(), arguments: r#"{"at":1}"#.into() };

@@ -79,6 +79,27 @@ fn texts_blocks_and_the_results_of_tools_are_read() {
 }
 
 #[test]
+fn several_signed_thoughts_of_a_message_are_one_that_has_their_places() {
+    let body = r#"{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": [
+        {"type": "thinking", "thinking": "a", "signature": "s"},
+        {"type": "text", "text": "é"},
+        {"type": "tool_use", "id": "c", "name": "look", "input": {}},
+        {"type": "thinking", "thinking": "", "signature": "[{\"type\":\"redacted_thinking\",\"data\":\"r\"}]"},
+        {"type": "text", "text": "z"}
+    ]}]}"#;
+    let call = parse(body, Reading::Whole).unwrap();
+    let message = &call.request.messages[1];
+    assert_eq!((&*message.content, message.tool_calls.len()), ("éz", 1));
+    let reasoning = message.reasoning.clone().unwrap();
+    let blocks: serde_json::Value = serde_json::from_str(&reasoning.opaque.unwrap()).unwrap();
+    let expected = json!([
+        {"type": "thinking", "thinking": "a", "signature": "s"}, {"type": "text", "bytes": 2}, {"type": "tool_use"},
+        {"type": "redacted_thinking", "data": "r"},
+    ]);
+    assert_eq!((&*reasoning.text, blocks), ("a", expected));
+}
+
+#[test]
 fn what_a_request_says_about_its_answer_is_carried() {
     assert_eq!(whole(r#""tool_choice": {"type": "tool", "name": "f"}"#).tool_choice, ToolChoice::Named("f".into()));
     assert_eq!(whole(r#""thinking": {"type": "disabled"}"#).thinking, Some(Thinking::Off));
