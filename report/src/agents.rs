@@ -73,7 +73,7 @@ pub fn agent_end(transcript: &Transcript) -> Option<AgentEnd> {
 }
 
 impl RefusedNames {
-    /// Those of all of its starts; none of a session without an external agent.
+    /// Refused names of all of its starts; none of a session without an external agent.
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
         let events: Vec<&Event> = transcript.events.iter().collect();

@@ -10,7 +10,7 @@ use super::lock::LOCK;
 ///
 /// To be dropped while the directory is locked: what another process made there would go too.
 pub(super) struct NewFolders {
-    /// Those around the folder of the stores, the outermost first.
+    /// Folders around the one of the stores, the outermost first.
     around: Vec<PathBuf>,
     /// The folder of the stores, if it was not there when those around it were made.
     absent: Option<PathBuf>,

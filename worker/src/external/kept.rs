@@ -74,7 +74,7 @@ struct Process {
 /// Requests of a process at the address of an earlier session.
 #[derive(Default)]
 pub(super) struct Strays {
-    /// Those at the address of this session, once it is over.
+    /// Requests at the address of this session, once it is over.
     own: LateRequests,
     are_found: AtomicBool,
 }
@@ -102,7 +102,7 @@ struct Tree {
 struct End {
     /// `None` when the system does not tell.
     status: Option<ExitStatus>,
-    /// Its processes that were killed for the memory that they used, since it was started.
+    /// Processes of it that were killed for the memory that they used, since it was started.
     killed_for_memory: u64,
 }
 

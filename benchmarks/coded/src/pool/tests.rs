@@ -94,9 +94,10 @@ fn a_process_that_becomes_free_wakes_no_more_calls_than_it_can_answer() {
             scope.spawn(move || (0..CALLS).for_each(|item| assert!(ask(pool, &format!("{thread}.{item}")).is_ok())));
         }
     });
-    // Those that are compared wake some that want a certain process.
+    // Those that are compared wake all that want a certain process, and a call that is about to wait may meet a wake that was for another. To
+    // wake all that wait each time is to wake fourteen.
     let woken = pool.locked().woken;
-    assert!(woken < 2 * THREADS * CALLS, "{woken} calls were woken");
+    assert!(woken < THREADS * CALLS * (THREADS - 2) / 2, "{woken} calls were woken");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use regatta_deciding::further_audits;
 use regatta_proto::{Audit, BenchmarkName, CostSum, Margin, Money, SweepLock, SweepSpec, SweepState};
 use regatta_report::{AuditedNumber, Measures, Summary};
 
-use super::{Place, Rescored, Round, interrupted, once};
+use super::{Place, Rescored, Round, once};
 use crate::args::RescoreArgs;
 use crate::exit::{BadConfiguration, of_state};
 use crate::signals::Leaving;

@@ -130,7 +130,7 @@ fn is_called_as_its_tools_say(files: &FileSet) {
     let suite = DECLARED.load(files).unwrap();
     let setting = suite.declared_settings().remove(0);
     let mut asked: Vec<ChatRequest> = Vec::new();
-    drive_with(&*suite, ItemIndex(0), &setting, |_, request| {
+    let _ = drive_with(&*suite, ItemIndex(0), &setting, |_, request| {
         asked.push(request.clone());
         match asked.len() {
             1 => calls(&[("snapshot", "{}"), ("press", r#"{"text":"a\ud83d\u00e9"}"#)]),
