@@ -45,7 +45,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use regatta_benchmark_testing::{drive, drive_with, miniature};
-    use regatta_benchmarks::{DataError, Persona, RecordedVerdicts, Scoring, Step, Suite, Table};
+    use regatta_benchmarks::{DataError, Persona, RecordedVerdicts, Score, Scoring, Step, Suite, Table};
     use regatta_proto::{FileSet, ItemIndex, Reply, Role, SessionSeed, Setting, Transcript};
 
     use super::*;
@@ -121,6 +121,24 @@ mod tests {
             let is_recognised =
                 |step: Step| matches!(step, Step::Ask(_, request) if suite.recognise(&request).is_some());
             assert!(firsts.any(is_recognised), "{name}: the item whose session a request belongs to");
+        }
+    }
+
+    #[test]
+    fn sessions_that_the_model_failed_are_tabulated() {
+        for benchmark in BUILT_IN.all() {
+            let (name, suite) = (benchmark.name(), benchmark.load(&miniature(*benchmark)).unwrap());
+            for setting in benchmark.settings() {
+                let items = suite.select(&setting, &[], None).unwrap();
+                for evaluator in benchmark.evaluators() {
+                    let failed =
+                        |item: &ItemIndex| Some((*item, suite.score_failure(*item, &[evaluator]).remove(&evaluator)?));
+                    let scores: Vec<(ItemIndex, Score)> = items.iter().filter_map(failed).collect();
+                    let trial: Vec<(ItemIndex, &Score)> = scores.iter().map(|(item, score)| (*item, score)).collect();
+                    let table = suite.tabulate(evaluator, &[trial]);
+                    assert!(table.aggregate.is_object(), "{name} {setting} {evaluator}: {table:?}");
+                }
+            }
         }
     }
 

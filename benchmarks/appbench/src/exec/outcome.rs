@@ -21,8 +21,8 @@ pub(crate) struct Outcome {
     pub(crate) success: bool,
     /// True if some call was not executed.
     pub(crate) has_error: bool,
-    /// Number of steps that the calls take when independent ones run at the same time.
-    pub(crate) makespan: usize,
+    /// Number of steps that the calls take when independent ones run at the same time; none where the model failed, so that nothing was executed.
+    pub(crate) makespan: Option<usize>,
 }
 
 impl Outcome {
@@ -31,7 +31,7 @@ impl Outcome {
         let counts = Counts::of(executed.iter(), &entry.gold);
         let success = !is_refused && counts.all_hit();
         let Counts { hit, pred, gold } = counts;
-        Self { hit, pred, gold, success, has_error: is_refused, makespan: rounds }
+        Self { hit, pred, gold, success, has_error: is_refused, makespan: Some(rounds) }
     }
 
     /// Flat values from which means and ratios of sums are made.
@@ -42,22 +42,23 @@ impl Outcome {
             ("call_hit", self.hit as u64),
             ("call_pred", self.pred as u64),
             ("call_gold", self.gold as u64),
-            ("makespan", self.makespan as u64),
         ];
-        values.map(|(name, value)| (name.to_owned(), to_value(value))).into()
+        let makespan = self.makespan.map(|steps| ("makespan", steps as u64));
+        values.into_iter().chain(makespan).map(|(name, value)| (name.to_owned(), to_value(value))).collect()
     }
 
     /// The outcome whose flat values these are.
     #[expect(clippy::cast_possible_truncation, reason = "they were counts of calls")]
     pub(crate) fn from_values(values: &BTreeMap<String, f64>) -> Self {
-        let counter = |name: &str| to_counter(flat_value(values, name)) as usize;
+        let count = |value: f64| to_counter(value) as usize;
+        let counter = |name: &str| count(flat_value(values, name));
         Self {
             hit: counter("call_hit"),
             pred: counter("call_pred"),
             gold: counter("call_gold"),
             success: counter("exec_success") > 0,
             has_error: counter("exec_error") > 0,
-            makespan: counter("makespan"),
+            makespan: values.get("makespan").copied().map(count),
         }
     }
 }
@@ -68,9 +69,11 @@ mod tests {
 
     #[test]
     fn an_outcome_is_the_same_after_its_flat_values() {
-        let outcome = Outcome { hit: 2, pred: 4, gold: 3, success: false, has_error: true, makespan: 2 };
+        let outcome = Outcome { hit: 2, pred: 4, gold: 3, success: false, has_error: true, makespan: Some(2) };
         assert_eq!(Outcome::from_values(&outcome.to_values()), outcome);
         let success = Outcome { hit: 3, pred: 3, success: true, has_error: false, ..outcome };
         assert_eq!(Outcome::from_values(&success.to_values()), success);
+        let failure = Outcome { makespan: None, ..outcome };
+        assert_eq!(Outcome::from_values(&failure.to_values()), failure);
     }
 }

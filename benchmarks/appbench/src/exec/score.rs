@@ -65,7 +65,7 @@ impl ExecScore {
 
     /// Counts that enter sums.
     pub(crate) fn outcome(&self) -> Outcome {
-        let makespan = Schedule::of(&self.execution).makespan();
+        let makespan = Some(Schedule::of(&self.execution).makespan());
         let (hit, pred, gold) = (self.hit, self.pred, self.gold);
         Outcome { hit, pred, gold, success: self.success, has_error: self.has_error(), makespan }
     }
