@@ -399,7 +399,7 @@ async fn audits_of_a_run_whose_budget_was_raised_have_the_raised_one() {
     // Less than one call may cost.
     std::fs::write(&spec, text + "budget_usd: 0.001\n").unwrap();
     std::fs::create_dir_all(folder.join("runs")).unwrap();
-    let directory = folder.join("runs/poor");
+    let directory = folder.join("runs/run");
     let mut poor = regatta().unwrap();
     poor.args(["run", spec.to_str().unwrap(), "--output", directory.to_str().unwrap()]);
     let stopped = finish(poor).await.unwrap();

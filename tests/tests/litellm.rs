@@ -273,6 +273,9 @@ async fn what_litellm_refuses_or_passes_on_has_the_cause_that_the_provider_would
         let asked = Asked::of(folder.path(), (&provider.first_line, &base), &benchmark, (model, key)).await;
         for (name, ..) in LANES {
             assert_eq!(asked.told_by_all(name, "outcome"), "not_measured", "{name}: {model}");
+            // In Gemini's format LiteLLM answers 500 to what a provider behind it refuses.
+            let is_hidden = model == "ghost" && name.starts_with("gemini");
+            let cause = if is_hidden { "endpoint_unavailable" } else { cause };
             assert_eq!(asked.told_by_all(name, "cause"), cause, "{name}: {model}");
         }
         if model == "ghost" {

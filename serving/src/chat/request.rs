@@ -190,6 +190,9 @@ fn message(mut fields: Fields<'_>, called: &mut u32, reader: &mut Reader) -> Res
             message.tool_calls.push(ToolCall { id: id_of_first(*called), name, arguments });
             call.finish(reader)?;
         }
+        if is_result && *called == 0 {
+            return Err(fields.refuse("role", "is of a function's result, and no function was called before it"));
+        }
         message.cache_until_here = content.cache_until_here | fields.raw("cache_control").is_some();
         if role == ChatRole::Assistant {
             message.reasoning = thoughts::take(&mut fields)?;
