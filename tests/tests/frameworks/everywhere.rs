@@ -15,7 +15,7 @@ type FindsPython = fn(&str) -> Option<String>;
 
 /// The frameworks, each with what finds a Python that has its packages.
 pub(crate) const FRAMEWORKS: [(&str, FindsPython); 3] =
-    [("langgraph", super::python), ("openaiagents", alone::python), ("pydanticai", alone::python)];
+    [("langgraph", alone::python), ("openaiagents", alone::python), ("pydanticai", alone::python)];
 
 /// A benchmark: its name, the agent's program, a setting of the benchmark's own that comes to the same scores, and further fields in a spec.
 struct Row {
