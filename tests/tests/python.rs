@@ -297,18 +297,21 @@ async fn the_helper_copies_itself_beside_a_benchmark() {
 
 /// A benchmark's folder is complete by itself, so that each has a copy of the helper.
 #[test]
-fn the_helpers_of_the_examples_are_the_one_of_the_package() {
-    let helper = std::fs::read(workspace().join("python/regatta/benchmark.py")).unwrap();
-    let folders = std::fs::read_dir(workspace().join("examples/benchmarks")).unwrap();
-    let copies = folders.map(|folder| folder.unwrap().path().join("regatta_benchmark.py")).filter(|copy| copy.exists());
-    let copies: Vec<PathBuf> = copies.collect();
-    assert!(copies.len() >= 2, "{copies:?}");
-    for copy in copies {
-        assert!(
-            std::fs::read(&copy).unwrap() == helper,
-            "{}: `python3 -m regatta.benchmark FOLDER` makes it anew",
-            copy.display()
-        );
+fn the_helpers_of_the_examples_are_those_that_are_published() {
+    for (published, remedy) in [
+        ("python/regatta/benchmark.py", "`python3 -m regatta.benchmark FOLDER` makes it anew"),
+        ("javascript/regatta_benchmark.mjs", "copy it anew"),
+    ] {
+        let published = workspace().join(published);
+        let name = format!("regatta_benchmark.{}", published.extension().unwrap().display());
+        let folders = std::fs::read_dir(workspace().join("examples/benchmarks")).unwrap();
+        let copies = folders.map(|folder| folder.unwrap().path().join(&name)).filter(|copy| copy.exists());
+        let copies: Vec<PathBuf> = copies.collect();
+        assert!(!copies.is_empty(), "{name}");
+        let helper = std::fs::read(published).unwrap();
+        for copy in copies {
+            assert!(std::fs::read(&copy).unwrap() == helper, "{}: {remedy}", copy.display());
+        }
     }
 }
 
